@@ -42,7 +42,7 @@ hp_err hp_parse_bytes(const char *s, long long *bytes, hp_errmsg *e);
 /* hp_format_bytes writes bytes with a binary unit ("62.8 GiB") into buf and returns buf. */
 char *hp_format_bytes(double bytes, char *buf, size_t n);
 
-/* hp_format_seconds writes a duration with a fitting unit ("8.412 s", "41.8 ms", "3.1 us") and returns buf. */
+/* hp_format_seconds writes a duration with a fitting unit ("8.412 s", "41.8 ms", "3.10 us") and returns buf. */
 char *hp_format_seconds(double s, char *buf, size_t n);
 
 #endif
