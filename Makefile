@@ -97,7 +97,7 @@ FUZZERS := $(FUZZ:%.c=$(OUT)/%)
 $(V).SILENT:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all tests fuzzers run check check-long layers asan tsan cov fuzz format install clean help FORCE
+.PHONY: all tests fuzzers run check check-long layers asan tsan cov fuzz format install clean where help FORCE
 
 all: $(LIB) $(BIN) $(if $(filter build/release,$(OUT)),$(if $(MAIN),hpbench)) ## the program (default)
 
@@ -176,6 +176,9 @@ install: all ## copy program, data and man page under DESTDIR and PREFIX
 	install -D $(OUT)/hpbench $(DESTDIR)$(PREFIX)/bin/hpbench
 	install -D -m 644 share/doc/hpbench.1 $(DESTDIR)$(PREFIX)/share/man/man1/hpbench.1
 	mkdir -p $(DATA) && cp -R lua models share $(DATA)/
+
+where:
+	echo $(OUT)
 
 clean: ## remove everything that was made
 	rm -rf build hpbench

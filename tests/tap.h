@@ -10,7 +10,7 @@
  *     }
  *
  * Every check returns whether it held and takes a printf-like name that states a behaviour. What
- * failed is said on lines that begin with "# ". Runs under `prove`; not for several threads at once.
+ * failed is said on standard error. Runs under `prove`; not for several threads at once.
  */
 #ifndef HP_TESTS_TAP_H
 #define HP_TESTS_TAP_H
@@ -28,18 +28,33 @@ static struct {
     int run, failed;
 } tap;
 
-/* diag prints a remark that prove shows with -v, or beside a failure. */
+static void tap_say(FILE *to, const char *fmt, va_list ap)
+{
+    fputs("# ", to);
+    vfprintf(to, fmt, ap);
+    fputc('\n', to);
+}
+
+/* diag says something that whoever runs prove should see: what belongs to a failure. */
 TAP_FN(1, 2) void diag(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fputs("# ", stdout);
-    vprintf(fmt, ap);
+    tap_say(stderr, fmt, ap);
     va_end(ap);
-    putchar('\n');
 }
 
-static __attribute__((unused)) bool tap_vcheck(const char *file, int line, bool held, const char *fmt, va_list ap)
+/* note says something that only prove -v shows. */
+TAP_FN(1, 2) void note(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    tap_say(stdout, fmt, ap);
+    va_end(ap);
+}
+
+static __attribute__((unused)) bool tap_vcheck(const char *file, int line, bool held,
+                                               const char *fmt, va_list ap)
 {
     char name[512];
     vsnprintf(name, sizeof name, fmt, ap);
@@ -65,7 +80,8 @@ TAP_FN(4, 5) bool tap_ok(const char *file, int line, bool held, const char *fmt,
     return held;
 }
 
-TAP_FN(5, 6) bool tap_is_int(const char *file, int line, long long got, long long want, const char *fmt, ...)
+TAP_FN(5, 6)
+bool tap_is_int(const char *file, int line, long long got, long long want, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -75,7 +91,8 @@ TAP_FN(5, 6) bool tap_is_int(const char *file, int line, long long got, long lon
     return got == want;
 }
 
-TAP_FN(5, 6) bool tap_is_str(const char *file, int line, const char *got, const char *want, const char *fmt, ...)
+TAP_FN(5, 6)
+bool tap_is_str(const char *file, int line, const char *got, const char *want, const char *fmt, ...)
 {
     bool same = got && want ? strcmp(got, want) == 0 : got == want;
     va_list ap;
@@ -86,7 +103,9 @@ TAP_FN(5, 6) bool tap_is_str(const char *file, int line, const char *got, const 
     return same;
 }
 
-TAP_FN(6, 7) bool tap_near(const char *file, int line, double got, double want, double within, const char *fmt, ...)
+TAP_FN(6, 7)
+bool tap_near(const char *file, int line, double got, double want, double within, const char *fmt,
+              ...)
 {
     bool close = fabs(got - want) <= within; /* false for NaN */
     va_list ap;

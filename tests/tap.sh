@@ -24,7 +24,8 @@ try() {
     out=$(tr -d '\0' <"$TMP/.out") err=$(tr -d '\0' <"$TMP/.err")
 }
 
-diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+# diag TEXT: shown by prove, as what belongs to a failure.
+diag() { printf '%s\n' "$*" | sed 's/^/# /' >&2; }
 
 # pass NAME, fail NAME [WHY...]
 pass() { printf 'ok %d - %s\n' $((++tap_run)) "${1//#/=}"; }

@@ -62,7 +62,8 @@ hp_err hp_paths_data(char **dir, hp_errmsg *e)
     const char *asked = getenv("HPBENCH_DATA");
     if (asked && *asked) {
         if (!holds_data(asked))
-            return hp_fail(e, HP_EUSAGE, "HPBENCH_DATA=%s: no folder with lua/ and models/ in it", asked);
+            return hp_fail(e, HP_EUSAGE, "HPBENCH_DATA=%s: no folder with lua/ and models/ in it",
+                           asked);
         *dir = hp_xstrdup(asked);
         return HP_OK;
     }
@@ -72,10 +73,11 @@ hp_err hp_paths_data(char **dir, hp_errmsg *e)
         return HP_OK;
     }
     if (!holds_data(HP_DATADIR))
-        return hp_fail(e, HP_EINTERNAL,
-                       "no data folder: neither above the executable nor %s holds lua/ and models/; "
-                       "set HPBENCH_DATA or run make install",
-                       HP_DATADIR);
+        return hp_fail(
+            e, HP_EINTERNAL,
+            "no data folder: neither above the executable nor %s holds lua/ and models/; "
+            "set HPBENCH_DATA or run make install",
+            HP_DATADIR);
     *dir = hp_xstrdup(HP_DATADIR);
     return HP_OK;
 }

@@ -221,9 +221,16 @@ typedef struct unit {
 } unit;
 
 static const unit byte_units[] = {
-    {"", 1},      {"B", 1},           {"KiB", 1024},          {"MiB", 1048576},
-    {"GiB", 1073741824}, {"TiB", 1099511627776}, {"KB", 1e3}, {"MB", 1e6},
-    {"GB", 1e9},  {"TB", 1e12},
+    {"", 1},
+    {"B", 1},
+    {"KiB", 1024},
+    {"MiB", 1048576},
+    {"GiB", 1073741824},
+    {"TiB", 1099511627776},
+    {"KB", 1e3},
+    {"MB", 1e6},
+    {"GB", 1e9},
+    {"TB", 1e12},
 };
 
 hp_err hp_parse_bytes(const char *s, long long *bytes, hp_errmsg *e)
@@ -244,7 +251,10 @@ hp_err hp_parse_bytes(const char *s, long long *bytes, hp_errmsg *e)
             return HP_OK;
         }
     }
-    return hp_fail(e, HP_EUSAGE, "\"%s\" is no size: write a number of bytes, or one with KiB, MiB, GiB, TiB, KB, MB, GB or TB (below 8 EiB)", s);
+    return hp_fail(e, HP_EUSAGE,
+                   "\"%s\" is no size: write a number of bytes, or one with KiB, MiB, GiB, TiB, "
+                   "KB, MB, GB or TB (below 8 EiB)",
+                   s);
 }
 
 /* Three significant digits read best, but never an exponent. */

@@ -22,7 +22,8 @@ static void test_arena(void)
     char *big = hp_arena_alloc(&a, 1 << 20);
     memset(big, 1, 1 << 20);
     ok(big[(1 << 20) - 1] == 1, "a request larger than a block is met");
-    is_str(hp_arena_printf(&a, "%s.%d", hp_arena_strdup(&a, "layers"), 3), "layers.3", "text is formatted into the arena");
+    is_str(hp_arena_printf(&a, "%s.%d", hp_arena_strdup(&a, "layers"), 3), "layers.3",
+           "text is formatted into the arena");
     hp_arena_fini(&a);
     ok(a.head == NULL, "a finished arena is empty");
     hp_arena_fini(&a);
@@ -56,7 +57,8 @@ static void test_out_of_memory(void)
     }
     int status = 0;
     waitpid(child, &status, 0);
-    ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "running out of memory ends the process with exit status 5");
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 5,
+       "running out of memory ends the process with exit status 5");
 }
 
 int main(void)

@@ -20,7 +20,8 @@ static void test_data(void)
     hp_errmsg e = {0};
     char *dir = NULL;
     setenv("HPBENCH_DATA", root, 1);
-    is_int(hp_paths_data(&dir, &e), HP_EUSAGE, "a named folder without lua/ and models/ is refused");
+    is_int(hp_paths_data(&dir, &e), HP_EUSAGE,
+           "a named folder without lua/ and models/ is refused");
     ok(strstr(e.text, root) != NULL, "and named in the message");
     mkdir(below("lua"), 0700);
     mkdir(below("models"), 0700);

@@ -10,7 +10,8 @@ int main(void)
     ok(hp_rng_u64(0, 0) == 0xe220a8397b1dcdafu, "stream 0 begins like splitmix64 seeded with 0");
     ok(hp_rng_u64(0, 1) == 0x6e789e6aa1b965f4u, "and goes on like it");
 
-    ok(hp_rng_key(1, 2) != hp_rng_key(2, 1) && hp_rng_key(1, 2) != hp_rng_key(1, 3), "seed and key both matter");
+    ok(hp_rng_key(1, 2) != hp_rng_key(2, 1) && hp_rng_key(1, 2) != hp_rng_key(1, 3),
+       "seed and key both matter");
 
     double sum = 0, sum2 = 0, least = 1, most = 0;
     uint64_t stream = hp_rng_key(7, hp_hash_str("embed.w"));

@@ -9,7 +9,8 @@ static void test_buffer(void)
     for (int i = 0; i < 1000; i++)
         hp_str_add(&t, "%d,", i);
     is_int((long long)t.len, 3890, "a thousand appended numbers are all there");
-    ok(strncmp(t.s, "0,1,2,", 6) == 0 && strcmp(t.s + t.len - 4, "999,") == 0, "they stand in order");
+    ok(strncmp(t.s, "0,1,2,", 6) == 0 && strcmp(t.s + t.len - 4, "999,") == 0,
+       "they stand in order");
     hp_str_fini(&t);
 
     hp_str_put(&t, "a\0b", 3);
@@ -95,19 +96,27 @@ static void test_bytes(void)
     static const struct {
         const char *text;
         long long bytes;
-    } c[] = {{"4096", 4096},         {"40GiB", 42949672960}, {"128MiB", 134217728}, {"16GB", 16000000000},
-             {"1.5 KiB", 1536},      {"2tib", 2199023255552}, {"0", 0},             {"7B", 7}};
+    } c[] = {{"4096", 4096},
+             {"40GiB", 42949672960},
+             {"128MiB", 134217728},
+             {"16GB", 16000000000},
+             {"1.5 KiB", 1536},
+             {"2tib", 2199023255552},
+             {"0", 0},
+             {"7B", 7}};
     for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
         long long got = -1;
         ok(hp_parse_bytes(c[i].text, &got, NULL) == HP_OK, "\"%s\" is a size", c[i].text);
         is_int(got, c[i].bytes, "\"%s\" has its bytes", c[i].text);
     }
-    static const char *const bad[] = {"", "GiB", "-1", "12 apples", "nan", "99999999TiB", "0x10", "1e"};
+    static const char *const bad[] = {"",    "GiB",         "-1",   "12 apples",
+                                      "nan", "99999999TiB", "0x10", "1e"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         long long got = -1;
         hp_errmsg e = {0};
         is_int(hp_parse_bytes(bad[i], &got, &e), HP_EUSAGE, "\"%s\" is no size", bad[i]);
-        ok(got == -1 && strstr(e.text, "GiB"), "\"%s\" leaves the result alone and says what would be one", bad[i]);
+        ok(got == -1 && strstr(e.text, "GiB"),
+           "\"%s\" leaves the result alone and says what would be one", bad[i]);
     }
 }
 
@@ -117,8 +126,10 @@ static void test_format(void)
     is_str(hp_format_bytes(0, b, sizeof b), "0 B", "no bytes");
     is_str(hp_format_bytes(1023, b, sizeof b), "1023 B", "bytes have no decimals");
     is_str(hp_format_bytes(1024, b, sizeof b), "1.00 KiB", "units are binary");
-    is_str(hp_format_bytes(62.8 * 1073741824.0, b, sizeof b), "62.8 GiB", "three digits are enough");
-    is_str(hp_format_bytes(1048575.9, b, sizeof b), "1.00 MiB", "rounding up goes to the next unit");
+    is_str(hp_format_bytes(62.8 * 1073741824.0, b, sizeof b), "62.8 GiB",
+           "three digits are enough");
+    is_str(hp_format_bytes(1048575.9, b, sizeof b), "1.00 MiB",
+           "rounding up goes to the next unit");
     is_str(hp_format_bytes(-2048, b, sizeof b), "-2.00 KiB", "a difference may be negative");
     is_str(hp_format_seconds(8.412, b, sizeof b), "8.412 s", "seconds have milliseconds");
     is_str(hp_format_seconds(0.0418, b, sizeof b), "41.8 ms", "milliseconds");
