@@ -42,19 +42,23 @@ static bool holds_data(const char *dir)
     return has_folder(dir, "lua") && has_folder(dir, "models");
 }
 
-/* Cuts the executable's path down folder by folder until one holds data. */
-static bool find_above_executable(char path[PATH_BYTES])
+/* Goes up from the executable until a folder holds data (a checkout) or has it in share/hpbench
+ * (an installation, wherever it was moved to); NULL when none does. */
+static char *find_above_executable(void)
 {
-    ssize_t n = readlink("/proc/self/exe", path, PATH_BYTES - 1);
-    if (n <= 0)
-        return false;
-    path[n] = '\0';
+    char path[PATH_BYTES];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
     for (char *slash; (slash = strrchr(path, '/')) != NULL;) {
         *slash = '\0';
         if (holds_data(path))
-            return true;
+            return hp_xstrdup(path);
+        char *installed = hp_paths_join(path, "share/hpbench");
+        if (holds_data(installed))
+            return installed;
+        free(installed);
     }
-    return false;
+    return NULL;
 }
 
 hp_err hp_paths_data(char **dir, hp_errmsg *e)
@@ -67,9 +71,9 @@ hp_err hp_paths_data(char **dir, hp_errmsg *e)
         *dir = hp_xstrdup(asked);
         return HP_OK;
     }
-    char path[PATH_BYTES];
-    if (find_above_executable(path)) {
-        *dir = hp_xstrdup(path);
+    char *found = find_above_executable();
+    if (found) {
+        *dir = found;
         return HP_OK;
     }
     if (!holds_data(HP_DATADIR))

@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 /* hp_paths_data sets *dir to the data folder: $HPBENCH_DATA; else the nearest folder above the
- * executable with lua/ and models/; else where `make install` put it. HP_EUSAGE when the
+ * executable with lua/ and models/, or with share/hpbench that has them; else where `make install` put it. HP_EUSAGE when the
  * variable names a folder without them, HP_EINTERNAL when there is none anywhere. */
 hp_err hp_paths_data(char **dir, hp_errmsg *e);
 
