@@ -55,13 +55,14 @@ typedef enum hp_task_kind {
     HP_TASK_COPY  /* buf[0] -> buf[1], between tiers */
 } hp_task_kind;
 
-/* When a task of a microbatch template runs. */
-typedef enum hp_when { HP_W_ALWAYS, HP_W_FIRST, HP_W_LAST } hp_when;
+/* When a task of a microbatch template runs: in every instance, only in the first of the step, in all but the first, only
+ * in the last (hp_entry.first and .last say which an entry is; an entry may be both). */
+typedef enum hp_when { HP_W_ALWAYS, HP_W_FIRST, HP_W_REST, HP_W_LAST } hp_when;
 
 typedef struct hp_task {
     const char *name; /* unique in the program: "layers.3.attn.q/dx", "layers.3.attn.o/fwd>all-reduce" */
     hp_task_kind kind;
-    int stream;       /* index into the program's streams */
+    int stream;       /* index into the program's streams; a COLL on the compute stream (0) blocks compute and is a transfer all the same */
     hp_when when;
     const char *op;   /* OP: name in the registry */
     int n_attrs;
