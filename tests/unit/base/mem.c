@@ -6,19 +6,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void test_arena(void)
+/* The second round is given the first one's memory back by malloc, soiled. */
+static void test_arena_is_clean(void)
 {
-    hp_arena a = {0};
     int odd = 0, dirty = 0;
-    for (size_t i = 1; i < 3000; i++) {
-        unsigned char *p = hp_arena_alloc(&a, i % 257);
-        odd += (uintptr_t)p % 16 != 0;
-        for (size_t k = 0; k < i % 257; k++)
-            dirty += p[k] != 0;
-        memset(p, 0xff, i % 257);
+    for (int round = 0; round < 2; round++) {
+        hp_arena a = {0};
+        for (size_t i = 1; i < 3000; i++) {
+            unsigned char *p = hp_arena_alloc(&a, i % 257);
+            odd += (uintptr_t)p % 16 != 0;
+            for (size_t k = 0; k < i % 257; k++)
+                dirty += p[k] != 0;
+            memset(p, 0xff, i % 257);
+        }
+        hp_arena_fini(&a);
     }
     is_int(odd, 0, "arena memory is aligned to 16");
     is_int(dirty, 0, "arena memory is zeroed and never handed out twice");
+}
+
+static void test_arena(void)
+{
+    hp_arena a = {0};
     char *big = hp_arena_alloc(&a, 1 << 20);
     memset(big, 1, 1 << 20);
     ok(big[(1 << 20) - 1] == 1, "a request larger than a block is met");
@@ -63,6 +72,7 @@ static void test_out_of_memory(void)
 
 int main(void)
 {
+    test_arena_is_clean();
     test_arena();
     test_grow();
     test_out_of_memory();
