@@ -3,6 +3,8 @@
  * exec and sim order a step by this and nothing else. Program order is the schedule's entries, and within an entry the template's tasks. An instance
  * depends on earlier instances whose bytes it reads (last writer) or overwrites (last writer and readers since), judged by addresses, so that reuse of
  * dead bytes is ordered too, and on the previous instance of its stream (implied, not listed). Redundant edges through one's own stream are left out.
+ * A SEND leaves its stream when it is posted, but whoever overwrites its bytes depends on it until they are received: such edges are always listed, on the
+ * own stream too. Routed operands also read their route buffer. Buffers of other tiers lie in an address space of their own.
  * Room: plan.
  */
 #ifndef HP_PLAN_EXPAND_H
