@@ -43,6 +43,7 @@ typedef struct hp_buffer {
     int64_t rows;       /* routed: row capacity of a rank */
     hp_init init;       /* persistent values: how they start (keyed by seed, tensor and global element index) */
     float init_std;
+    int alias;          /* lies on the bytes of this buffer (same scope, an in-place result); -1 */
     int64_t bytes, offset;
 } hp_buffer;
 
@@ -65,6 +66,7 @@ typedef struct hp_task {
     int stream;       /* index into the program's streams; a COLL on the compute stream (0) blocks compute and is a transfer all the same */
     hp_when when;
     const char *op;   /* OP: name in the registry */
+    const char *node; /* OP: the graph's node, which keys its random numbers (hp_call.name); NULL for helpers */
     int n_attrs;
     hp_attr *attr;
     bool accumulate;  /* OP: add into output 0 */
@@ -118,6 +120,7 @@ typedef struct hp_plan {
     int n_devices;
     int64_t batch, micro, seq, vocab; /* sequences a microbatch (all devices), microbatches a step, ... */
     int64_t global_batch;
+    int zigzag; /* > 0: sequences are permuted in head and tail pairs for that many ranks (data loader) */
     int n_cuts;
     hp_cut *cut;
     int n_programs;
