@@ -231,7 +231,16 @@ static void add_instance(walk *w, int entry, int task)
 
 static bool runs(const hp_task *t, const hp_entry *e)
 {
-    return t->when == HP_W_ALWAYS || (t->when == HP_W_FIRST ? e->first : e->last);
+    switch (t->when) {
+    case HP_W_FIRST:
+        return e->first;
+    case HP_W_REST:
+        return !e->first;
+    case HP_W_LAST:
+        return e->last;
+    default:
+        return true;
+    }
 }
 
 void hp_expand(const hp_program *p, hp_expansion *x)

@@ -91,9 +91,9 @@ int64_t hp_buffer_address(const hp_program *p, int buffer, int frame)
 int64_t hp_buffer_rank_bytes(const hp_program *p, int buffer, int rank)
 {
     const hp_buffer *b = &p->buffer[buffer];
-    if (b->route >= 0)
-        return b->rows * b->shape.size[b->shape.nd - 1] * hp_dtype_bytes(b->dtype);
     hp_box box = hp_layout_box(&p->mesh, &b->layout, &b->shape, rank);
+    if (b->route >= 0)
+        return b->rows * (box.hi[box.nd - 1] - box.lo[box.nd - 1]) * hp_dtype_bytes(b->dtype);
     return hp_box_size(&box) * hp_dtype_bytes(b->dtype);
 }
 

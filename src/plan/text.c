@@ -13,13 +13,13 @@
 #include <string.h>
 
 static const char *const role_name[] = {"dp", "tp", "pp", "cp", "ep", "other"};
-static const char *const when_name[] = {"always", "first", "last"};
+static const char *const when_name[] = {"always", "first", "rest", "last"};
 static const char *const init_name[] = {"none", "zeros", "ones", "normal"};
 static const char *const tmpl_name[] = {"I", "F", "B", "W", "O"};
 static const char *const task_name[] = {"op", "coll", "load", "send", "recv", "copy"};
 static const char *const cut_name[] = {"chunk", "balanced", "sizes"};
 
-enum { N_ROLES = 6, N_WHEN = 3, N_INIT = 4, N_TMPL = 5, N_TASK = 6, N_CUT = 3 };
+enum { N_ROLES = 6, N_WHEN = 4, N_INIT = 4, N_TMPL = 5, N_TASK = 6, N_CUT = 3 };
 
 /* --- printing --- */
 
@@ -71,8 +71,8 @@ static void print_head(const hp_plan *p, hp_str *o)
     hp_str_add(o, " strategy");
     put_word(o, p->strategy);
     hp_str_add(o, " hash %016" PRIx64 "\n", p->strategy_hash);
-    hp_str_add(o, "sizes devices %d batch %" PRId64 " micro %" PRId64 " global %" PRId64 " seq %" PRId64 " vocab %" PRId64 "\n", p->n_devices,
-               p->batch, p->micro, p->global_batch, p->seq, p->vocab);
+    hp_str_add(o, "sizes devices %d batch %" PRId64 " micro %" PRId64 " global %" PRId64 " seq %" PRId64 " vocab %" PRId64 " zigzag %d\n",
+               p->n_devices, p->batch, p->micro, p->global_batch, p->seq, p->vocab, p->zigzag);
     hp_str_add(o, "budget %" PRId64 " flops %.17g %.17g\n", p->budget_bytes, p->model_flops_causal, p->model_flops_full);
     for (int i = 0; i < p->n_cuts; i++) {
         hp_str_add(o, "cut %s", cut_name[p->cut[i].kind]);
@@ -124,6 +124,10 @@ static void print_buffer(const hp_plan *p, const hp_program *g, const hp_buffer 
                hp_tier_name(b->tier), b->bytes, b->offset);
     if (b->init != HP_INIT_NONE || b->init_std != 0.0f)
         hp_str_add(o, " init %s %.9g", init_name[b->init], (double)b->init_std);
+    if (b->alias >= 0) {
+        hp_str_add(o, " alias");
+        put_word(o, g->buffer[b->alias].name);
+    }
     if (b->route >= 0) {
         hp_str_add(o, " route");
         put_word(o, g->buffer[b->route].name);
@@ -156,6 +160,7 @@ static void print_task(const hp_program *g, const hp_task *t, hp_str *o)
     switch (t->kind) {
     case HP_TASK_OP:
         put_word(o, t->op);
+        put_word(o, t->node);
         hp_str_add(o, "%s%s", t->accumulate ? " accumulate" : "", t->recompute ? " recompute" : "");
         for (int i = 0; i < t->n_attrs; i++) {
             hp_str_put(o, " @", 2);
@@ -479,7 +484,9 @@ static hp_err read_sizes(reader *r)
     TRY(take_literal(r, "seq"));
     TRY(take_int64(r, "seq", 0, INT64_MAX, &p->seq));
     TRY(take_literal(r, "vocab"));
-    return take_int64(r, "vocab", 0, INT64_MAX, &p->vocab);
+    TRY(take_int64(r, "vocab", 0, INT64_MAX, &p->vocab));
+    TRY(take_literal(r, "zigzag"));
+    return take_int(r, "zigzag", 0, MAX_COUNT, &p->zigzag);
 }
 
 static hp_err read_budget(reader *r)
@@ -769,13 +776,19 @@ static hp_err read_buffer_rest(reader *r, int id)
             TRY(take_double(r, "std", &std));
             b->init = (hp_init)init;
             b->init_std = (float)std;
+        } else if (w.s && strcmp(w.s, "alias") == 0) {
+            const char *name;
+            TRY(take_name(r, "alias", &name));
+            b->alias = hp_map_get(&r->buffer_id, name, -1);
+            if (b->alias < 0 || b->alias == id || r->g.buffer[b->alias].scope != b->scope)
+                return bad(r, "alias of a buffer", name, "an earlier buffer of the same scope");
         } else if (w.s && strcmp(w.s, "route") == 0) {
             TRY(take_name(r, "route", &r->route[id]));
             TRY(take_int64(r, "rows", 0, INT64_MAX / 64, &b->rows));
         } else if (w.s && strcmp(w.s, "shape") == 0) {
             return read_shape(r, b);
         } else {
-            return bad(r, "word", w.s, "init, route or shape");
+            return bad(r, "word", w.s, "init, alias, route or shape");
         }
     }
 }
@@ -789,7 +802,7 @@ static hp_err read_buffer(reader *r)
     g->n_buffers++;
     r->route[id] = NULL;
     hp_buffer *b = &g->buffer[id];
-    *b = (hp_buffer){.route = -1};
+    *b = (hp_buffer){.route = -1, .alias = -1};
     TRY(take_name(r, "buffer", &b->name));
     if (hp_map_get(&r->buffer_id, b->name, -1) >= 0)
         return bad(r, "buffer", b->name, "a name that no other buffer of the program has");
@@ -856,6 +869,7 @@ static hp_err read_operands(reader *r, hp_task *t)
 static hp_err read_op(reader *r, hp_task *t)
 {
     TRY(take_name(r, "operation", &t->op));
+    TRY(take_string(r, "node", &t->node));
     r->n_attrs = 0;
     for (;;) {
         word w;
