@@ -24,7 +24,14 @@
 enum { HP_MAX_LEVELS = 8, HP_MAX_CURVE = 24, HP_MAX_TORUS = 3, HP_MAX_SLOW = 64 };
 
 /* Arithmetic that has a peak of its own. */
-typedef enum hp_rate { HP_RATE_F32, HP_RATE_TF32, HP_RATE_BF16, HP_RATE_FP8, HP_RATE_FP4, HP_RATES } hp_rate;
+typedef enum hp_rate {
+    HP_RATE_F32,
+    HP_RATE_TF32,
+    HP_RATE_BF16,
+    HP_RATE_FP8,
+    HP_RATE_FP4,
+    HP_RATES
+} hp_rate;
 
 /* hp_rate_name returns "f32", "tf32", "bf16", "fp8", "fp4"; hp_rate_find the inverse, -1 when unknown. */
 const char *hp_rate_name(hp_rate r);
@@ -53,35 +60,38 @@ const char *hp_topology_name(hp_topology t);
 int hp_topology_find(const char *name);
 
 typedef struct hp_level {
-    const char *name;    /* "die", "package", "node", "supernode", "pod", "fabric" */
-    int size;            /* devices in a unit */
-    double bandwidth;    /* bytes/s one way of a device at this level */
-    double latency;      /* seconds a step of an algorithm */
-    double efficiency;   /* achieved fraction of the bandwidth for large messages */
-    hp_curve curve;      /* achieved fraction against message bytes; wins over `efficiency` */
+    const char *name;  /* "die", "package", "node", "supernode", "pod", "fabric" */
+    int size;          /* devices in a unit */
+    double bandwidth;  /* bytes/s one way of a device at this level */
+    double latency;    /* seconds a step of an algorithm */
+    double efficiency; /* achieved fraction of the bandwidth for large messages */
+    hp_curve curve;    /* achieved fraction against message bytes; wins over `efficiency` */
     hp_topology topology;
-    bool reduces;        /* the switch itself can reduce (NVLS, SHARP) */
-    double reduce_gain;  /* all-reduce bus bandwidth over the ring's where `reduces` */
-    int n_dims, dims[HP_MAX_TORUS]; /* torus: outer to inner, the last is the fastest in device numbers */
-    bool wrap[HP_MAX_TORUS];        /* the axis closes to a ring */
-    int wrap_at;         /* an axis wraps when its size is a multiple of this; 0: always */
+    bool reduces;       /* the switch itself can reduce (NVLS, SHARP) */
+    double reduce_gain; /* all-reduce bus bandwidth over the ring's where `reduces` */
+    int n_dims,
+        dims[HP_MAX_TORUS];  /* torus: outer to inner, the last is the fastest in device numbers */
+    bool wrap[HP_MAX_TORUS]; /* the axis closes to a ring */
+    int wrap_at;   /* an axis wraps when its size is a multiple of this; 0: always, -1: never */
+    bool wrap_all; /* ... and only when all axes are (TPU v4, v5p: whole 4x4x4 cubes) */
 } hp_level;
 
 typedef struct hp_device {
     const char *name, *vendor;
-    double peak[HP_RATES];     /* FLOP/s, dense; 0: this kind has none */
-    double gemm_efficiency;    /* achieved fraction of the peak on large matrices */
-    hp_curve gemm_curve[HP_RATES]; /* fraction of the peak against the cube root of m n k; wins over the figure */
-    double hbm_bytes;          /* visible capacity */
+    double peak[HP_RATES];  /* FLOP/s, dense; 0: this kind has none */
+    double gemm_efficiency; /* achieved fraction of the peak on large matrices */
+    hp_curve gemm_curve
+        [HP_RATES]; /* fraction of the peak against the cube root of m n k; wins over the figure */
+    double hbm_bytes; /* visible capacity */
     double hbm_bandwidth;
     double hbm_efficiency;
-    hp_curve hbm_curve;        /* achieved fraction against bytes */
-    double launch;             /* seconds from the start of an operation to its first work */
-    double host_launch;        /* seconds of the host a launched operation */
-    double host_bandwidth;     /* link to the host's memory, one way */
+    hp_curve hbm_curve;    /* achieved fraction against bytes */
+    double launch;         /* seconds from the start of an operation to its first work */
+    double host_launch;    /* seconds of the host a launched operation */
+    double host_bandwidth; /* link to the host's memory, one way */
     double host_latency;
     double host_efficiency;
-    double host_bytes;         /* host memory a device may use */
+    double host_bytes;                 /* host memory a device may use */
     double pool_bytes, pool_bandwidth; /* pooled memory behind the fabric, 0 = none */
 } hp_device;
 
@@ -97,17 +107,18 @@ typedef struct hp_slow {
 } hp_slow;
 
 typedef struct hp_cluster {
-    hp_arena arena;     /* owns all strings */
-    const char *name;   /* "h100-sxm" */
-    const char *spec;   /* "h100-sxm:512" */
+    hp_arena arena;   /* owns all strings */
+    const char *name; /* "h100-sxm" */
+    const char *spec; /* "h100-sxm:512" */
     int n_devices;
-    int dies;           /* devices a counted chip has: 910c-npu:384 is 768 devices */
+    int dies; /* devices a counted chip has: 910c-npu:384 is 768 devices */
     hp_device device;
     int n_levels;
     hp_level level[HP_MAX_LEVELS];
-    bool is_host;       /* virtual devices of this machine */
-    bool paced;         /* link.bandwidth or link.latency was asked for: exec paces its links */
-    double budget_bytes;/* of a device's memory: what plans are judged by */
+    bool is_host;        /* virtual devices of this machine */
+    bool is_ideal;       /* no losses: closed forms hold exactly */
+    bool paced;          /* link.bandwidth or link.latency was asked for: exec paces its links */
+    double budget_bytes; /* of a device's memory: what plans are judged by */
     int n_slow;
     hp_slow slow[HP_MAX_SLOW];
     int n_notes, cap_notes;
@@ -128,7 +139,8 @@ void hp_cluster_free(hp_cluster *c);
 
 /* hp_cluster_set gives `key` the value that the text says, and notes it with its source (may be NULL: "set by hand"). HP_EINPUT
  * for an unknown key (with the nearest known one) or a value that can't be read (with what would be legal). */
-hp_err hp_cluster_set(hp_cluster *c, const char *key, const char *value, const char *source, bool unverified, hp_errmsg *e);
+hp_err hp_cluster_set(hp_cluster *c, const char *key, const char *value, const char *source,
+                      bool unverified, hp_errmsg *e);
 
 /* hp_cluster_finish gives the filled cluster its size, "512" or "8x8x8" chips, closes the outermost level over all devices and derives what was not
  * said. HP_EUSAGE for a count that is none, HP_EINPUT names a figure that every cluster needs and this one lacks. */
@@ -136,8 +148,8 @@ hp_err hp_cluster_finish(hp_cluster *c, const char *count, hp_errmsg *e);
 
 /* hp_cluster_parse makes a cluster from "NAME:COUNT" and overrides. `ideal` and `host` are known here, all other names go to `load` (may be
  * NULL), in lower case and without the vendor. HP_EUSAGE: not of this form, unknown name; HP_EINPUT: bad override. The caller frees *out. */
-hp_err hp_cluster_parse(const char *spec, int n_over, const hp_override *over, hp_profile_fn *load, void *ctx, hp_cluster **out,
-                        hp_errmsg *e);
+hp_err hp_cluster_parse(const char *spec, int n_over, const hp_override *over, hp_profile_fn *load,
+                        void *ctx, hp_cluster **out, hp_errmsg *e);
 
 /* hp_cluster_plain_name writes a device name as files have it: lower case, no vendor ("Ascend910C-die" -> "910c-die"); returns buf. */
 char *hp_cluster_plain_name(const char *name, char *buf, size_t n);
@@ -162,9 +174,9 @@ uint64_t hp_cluster_hash(const hp_cluster *c);
  * of level l, at most over the units; the product over all levels is n where the group is regular. */
 typedef struct hp_group {
     int n;
-    int outer;                /* the innermost level that holds them all; -1 for a single device */
+    int outer; /* innermost level with links that holds them all; -1: one device */
     int span[HP_MAX_LEVELS];
-    int axis[HP_MAX_TORUS];   /* torus: how many coordinates of each axis it uses within one torus */
+    int axis[HP_MAX_TORUS]; /* torus: how many coordinates of each axis it uses within one torus */
 } hp_group;
 
 /* hp_cluster_group describes a list of distinct devices (any order). */
@@ -173,7 +185,8 @@ hp_group hp_cluster_group(const hp_cluster *c, const int *device, int n);
 /* hp_cluster_group_strided describes first, first + stride, ... (count of them). */
 hp_group hp_cluster_group_strided(const hp_cluster *c, int first, int stride, int count);
 
-/* hp_cluster_level_of returns the innermost level with all of first, first + stride, ... in one unit; -1 for one device. */
+/* hp_cluster_level_of returns the innermost level with links that has all of first, first + stride, ... in one unit;
+ * -1 for one device. */
 int hp_cluster_level_of(const hp_cluster *c, int first, int stride, int count);
 
 #endif

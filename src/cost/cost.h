@@ -30,7 +30,13 @@ double hp_cost_gemm_efficiency(const hp_cluster *c, hp_rate rate, int64_t m, int
 double hp_cost_pass(const hp_cluster *c, double bytes);
 
 typedef enum hp_xfer {
-    HP_X_ALL_GATHER, HP_X_REDUCE_SCATTER, HP_X_ALL_REDUCE, HP_X_ALL_TO_ALL, HP_X_PERMUTE, HP_X_SEND, HP_X_KINDS
+    HP_X_ALL_GATHER,
+    HP_X_REDUCE_SCATTER,
+    HP_X_ALL_REDUCE,
+    HP_X_ALL_TO_ALL,
+    HP_X_PERMUTE,
+    HP_X_SEND,
+    HP_X_KINDS
 } hp_xfer;
 
 /* hp_xfer_name returns "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "permute", "send-recv"; hp_xfer_find the inverse, -1 when unknown. */
@@ -39,8 +45,9 @@ int hp_xfer_find(const char *name);
 
 typedef struct hp_xfer_cost {
     double seconds;
-    const char *algorithm; /* "ring", "hierarchical", "tree", "in-switch", "direct", "torus", "send"; a literal */
-    int level;             /* whose links bound it, -1 when nothing moves */
+    const char *
+        algorithm; /* "ring", "hierarchical", "tree", "in-switch", "direct", "torus", "send"; a literal */
+    int level; /* whose links bound it, -1 when nothing moves */
 } hp_xfer_cost;
 
 /* hp_cost_collective returns the time of one collective of a group, from the last arrival to done; `bytes` as above. A group of one costs nothing. */
