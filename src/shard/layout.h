@@ -11,7 +11,8 @@
  * The box of a rank folds over the dimension's atoms: n parts of (lo,hi): chunk = ceil((hi-lo)/n), part i = (min(lo+i chunk,hi),
  * min(lo+(i+1) chunk, hi)): nested uneven and empty parts come for free. Consecutive atoms of one named axis (`joined`) that stand next to
  * each other in a split fold as one number, so that an axis means the same however it was refined. A `cut` changes the outermost fold of a
- * dimension: balanced (sizes differ by at most one) or explicit sizes.
+ * dimension: balanced (sizes differ by at most one) or explicit sizes (which apply where the outermost fold has exactly that many parts; any other
+ * fold of that dimension, as it can come up on the way of a redistribution, is by chunk).
  *
  * Source: the Layout arithmetic of HyperShard (arXiv 2603.03731). Room: shard; uses base, graph.
  */
@@ -82,8 +83,18 @@ hp_err hp_mesh_build(hp_mesh *m, int n_views, const char *const *view, const cha
 /* hp_mesh_axis finds axis "tp" of the main view or "moe.ep" of another (a name that only one view has needs no prefix); NULL when unknown. */
 const hp_axis *hp_mesh_axis(const hp_mesh *m, const char *name);
 
+/* hp_mesh_atoms resolves "dp+cp", "moe.ep" or "tp.0" (part 0 of a refined axis) into atoms in the written order; HP_EINPUT names an unknown
+ * axis with the nearest one, or an axis named twice. `atom` has room for HP_MAX_ATOMS. */
+hp_err hp_mesh_atoms(const hp_mesh *m, const char *axes, uint8_t *atom, int *n, hp_errmsg *e);
+
+/* hp_mesh_print_atoms appends the names of an ordered list of atoms, so that hp_mesh_atoms reads them back. */
+void hp_mesh_print_atoms(const hp_mesh *m, const uint8_t *atom, int n, hp_str *out);
+
 /* hp_mesh_coord writes the atom coordinates of a rank. */
 void hp_mesh_coord(const hp_mesh *m, int rank, int *coord);
+
+/* hp_mesh_group_size returns how many ranks differ in the atoms of `mask` only. */
+int hp_mesh_group_size(const hp_mesh *m, uint32_t mask);
 
 /* hp_mesh_group writes the ranks that differ from `rank` only in the atoms of `mask`, in rank order, and returns how many. */
 int hp_mesh_group(const hp_mesh *m, int rank, uint32_t mask, int *out);
@@ -97,7 +108,15 @@ hp_layout hp_layout_replicated(int nd);
 /* hp_layout_equal compares. */
 bool hp_layout_equal(const hp_layout *a, const hp_layout *b);
 
-/* hp_layout_check refuses atoms that occur twice or that the mesh lacks, a split and partial atom, wrong dimensions. */
+/* hp_layout_clean returns a copy whose unused places are zero, so that equal layouts have equal bytes. */
+hp_layout hp_layout_clean(const hp_layout *l);
+
+/* hp_layout_append splits dimension d further by `n` atoms, hp_layout_remove takes its last `n` atoms away; neither looks at boxes (hp_layout_seam does). */
+void hp_layout_append(hp_layout *l, int d, const uint8_t *atom, int n);
+void hp_layout_remove(hp_layout *l, int d, int n);
+
+/* hp_layout_check refuses (HP_EINFEASIBLE) atoms that occur twice or that the mesh lacks, a split and partial atom, and different reductions at once
+ * (sum and avg go together, no other two commute). */
 hp_err hp_layout_check(const hp_mesh *m, const hp_layout *l, hp_errmsg *e);
 
 /* hp_layout_parse reads "batch:dp+cp seq:tp partial:sum(tp)"; dimension words are looked up in `dims`. hp_layout_print is its inverse ("-" = replicated). */
@@ -120,8 +139,19 @@ int64_t hp_layout_max_size(const hp_mesh *m, const hp_layout *l, const hp_shape 
 /* hp_layout_even says whether every fold divides without remainder; if not, *dim is the first dimension that does not. */
 bool hp_layout_even(const hp_mesh *m, const hp_layout *l, const hp_shape *shape, int *dim);
 
-/* hp_layout_mask returns the atoms that split dimension d; hp_layout_partial_mask those that are partial. */
+/* hp_layout_run returns how many atoms of dimension d, from place i on, fold as one number because they are joined. */
+int hp_layout_run(const hp_mesh *m, const hp_layout *l, int d, int i);
+
+/* hp_layout_seam says whether the boxes of dimension d are parts of the boxes that its first k atoms alone make: always, but inside a joined run of
+ * a dimension that does not divide. Only at a seam atoms can be removed or appended by themselves. */
+bool hp_layout_seam(const hp_mesh *m, const hp_layout *l, const hp_shape *shape, int d, int k);
+
+/* hp_layout_max_len returns the largest length of dimension d over all ranks. */
+int64_t hp_layout_max_len(const hp_mesh *m, const hp_layout *l, const hp_shape *shape, int d);
+
+/* hp_layout_mask returns the atoms that split dimension d; hp_layout_split_mask those that split any; hp_layout_partial_mask those that are partial. */
 uint32_t hp_layout_mask(const hp_layout *l, int d);
+uint32_t hp_layout_split_mask(const hp_layout *l);
 uint32_t hp_layout_partial_mask(const hp_layout *l);
 
 #endif
