@@ -250,7 +250,8 @@ bool hp_layout_seam(const hp_mesh *m, const hp_layout *l, const hp_shape *shape,
     int at = 0;
     while (at < k)
         at += hp_layout_run(m, l, d, at);
-    return at == k || even_prefix(m, l, shape, d, at);
+    const hp_cut *cut = shape->cut[d];
+    return at == k || (!(cut && cut->kind == HP_CUT_SIZES) && even_prefix(m, l, shape, d, at));
 }
 
 uint32_t hp_layout_mask(const hp_layout *l, int d)

@@ -32,7 +32,8 @@ typedef struct hp_move {
     hp_layout from, to;
 } hp_move;
 
-/* hp_price gives the search its costs in seconds; filled by plan from the cost room. `bytes` is what the largest rank sends (hp_move_bytes). */
+/* hp_price gives the search its costs in seconds; filled by plan from the cost room. `bytes` is what a rank with the largest boxes sends by the
+ * formulas of hp_move_bytes. Where a price is NULL, a collective costs 1 us and 1 ns a byte, a pass 1 ps a byte, an operation nothing. */
 typedef struct hp_price {
     void *ctx;
     double (*coll)(void *ctx, const hp_mesh *m, hp_coll kind, uint32_t atoms, double bytes);
@@ -40,8 +41,15 @@ typedef struct hp_price {
     double (*pass)(void *ctx, double bytes);                         /* seconds to read or write bytes of device memory */
 } hp_price;
 
+/* hp_move_source returns the rank of the group from which member number `dst` takes what it needs of the box of member number `src` (numbers as
+ * hp_mesh_group lists them): itself where it holds that box, else owner number `dst` modulo their count. `box` is what every member holds before. */
+int hp_move_source(const hp_box *box, int n, int src, int dst);
+
 /* hp_move_bytes returns the bytes that `rank` sends in a move by the standard algorithms: all-gather and reduce-scatter (n-1)/n of the whole,
- * all-reduce twice that, all-to-all (n-1)/n of the local part (ring; Thakur, Rabenseifner, Gropp 2005); uneven boxes by their real sizes. Slice: 0. */
+ * all-reduce twice that, all-to-all (n-1)/n of the local part (ring; Thakur, Rabenseifner, Gropp 2005); uneven boxes by their real sizes. Slice: 0.
+ * Exactly, in a group of n with member i to the left of i+1: an all-gather sends the whole without the box of i+1, a reduce-scatter the whole
+ * without the own new box, an all-reduce both on n balanced parts of the flat box, all-to-all and permute each element whose new owner lacks it,
+ * once, from the owner that hp_move_source names. Over the group, bytes sent equal bytes received. */
 double hp_move_bytes(const hp_mesh *m, const hp_move *mv, const hp_shape *shape, int elem_bytes, int rank);
 
 enum { HP_MAX_MOVES = 12 };
@@ -49,12 +57,19 @@ typedef struct hp_path {
     int n;
     hp_move move[HP_MAX_MOVES];
     double cost;  /* seconds by hp_price */
-    bool capped;  /* the full search hit its limit; the fast path's answer stands */
+    bool capped;  /* the full search hit its limit; the best path found until then stands */
 } hp_path;
 
 /* hp_redist_path finds the cheapest path. Never makes a replicated value partial: an atom partial in `to` must be partial in `from` (else HP_EINFEASIBLE). */
 hp_err hp_redist_path(const hp_mesh *m, const hp_shape *shape, int elem_bytes, const hp_layout *from,
                       const hp_layout *to, const hp_price *price, hp_path *path, hp_errmsg *e);
+
+/* hp_redist_price returns the seconds of one step between two layouts of `shape` by `price`; elem_bytes may be a fraction (sparse tensors). */
+double hp_redist_price(const hp_mesh *m, const hp_shape *shape, double elem_bytes, const hp_move *mv, const hp_price *price);
+
+/* hp_redist_search is hp_redist_path for elements of any, also fractional, size. */
+hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_bytes, const hp_layout *from,
+                        const hp_layout *to, const hp_price *price, hp_path *path, hp_errmsg *e);
 
 /* hp_xmove is one message of a redistribution between meshes: `box` goes from rank `src` of the source mesh to rank `dst` of the destination mesh. */
 typedef struct hp_xmove {
