@@ -78,6 +78,10 @@ typedef struct hp_result {
     int constants_fitted;
 } hp_result;
 
+/* hp_owned_time_none and hp_memory_figures_none return figures that are all NAN. */
+hp_owned_time hp_owned_time_none(void);
+hp_memory_figures hp_memory_figures_none(void);
+
 /* hp_result_new returns a record whose figures are all NAN; hp_result_free frees it. */
 hp_result *hp_result_new(void);
 void hp_result_free(hp_result *r);
