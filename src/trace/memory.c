@@ -17,8 +17,8 @@ typedef struct walk {
     const hp_expansion *x;
     const hp_span *spans;
     int micros;
-    int *open;       /* [buffer * micros + micro] -> life, -1 */
-    int *run_entry;  /* per buffer: the schedule entry its run life belongs to */
+    int *open;      /* [buffer * micros + micro] -> life, -1 */
+    int *run_entry; /* per buffer: the schedule entry its run life belongs to */
     int n, cap;
     life *life;
 } walk;
@@ -89,7 +89,8 @@ static void end_overwritten(walk *w, const hp_task *t, int inst)
     for (int i = 0; i < t->n_in; i++)
         for (int o = t->n_in; o < t->n_in + t->n_out; o++) {
             int in = t->buf[i], out = t->buf[o];
-            if (in < 0 || out < 0 || in == out || !counts(&w->p->buffer[in]) || !overlap(w->p, in, out, frame))
+            if (in < 0 || out < 0 || in == out || !counts(&w->p->buffer[in]) ||
+                !overlap(w->p, in, out, frame))
                 continue;
             life *l = &w->life[*slot(w, in, &w->x->inst[inst])];
             l->death = l->birth > start_of(w, inst) ? l->birth : start_of(w, inst);
@@ -186,7 +187,8 @@ static void sweep(const walk *w, hp_memory_line *l)
     l->peak_inst = running_at(w, l->point[l->peak].t_ns);
 }
 
-void hp_memory_over_time(const hp_program *p, const hp_expansion *x, const hp_span *spans, hp_memory_line *l)
+void hp_memory_over_time(const hp_program *p, const hp_expansion *x, const hp_span *spans,
+                         hp_memory_line *l)
 {
     walk w = {.p = p, .x = x, .spans = spans, .micros = count_micros(p)};
     size_t slots = (size_t)p->n_buffers * (size_t)w.micros;
