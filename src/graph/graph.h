@@ -76,6 +76,7 @@ typedef struct hp_tensor {
     bool saved;               /* read by a backward node */
     hp_init init;
     float init_std;
+    bool wide;                /* stays f32 where a strategy computes in bf16: statistics, losses, router values */
     bool frozen, decay;       /* PARAM: not trained; weight decay applies */
 } hp_tensor;
 

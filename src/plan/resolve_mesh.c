@@ -222,7 +222,7 @@ hp_err hp_resolve_mesh(hp_resolved *r, hp_errmsg *e)
         note_view(r, i, &views[i], pp_of[i], over);
     }
     r->pp = pp_of[0];
-    r->vpp = s->pipeline.vpp > 0 ? s->pipeline.vpp : 1;
+    r->vpp = s->pipeline.vpp > 0 && r->pp > 1 ? s->pipeline.vpp : 1;
     const char *factor_axis = NULL;
     int outer = 0, n_factors = head_factor(r, &views[0], &factor_axis, &outer);
     r->mesh = hp_arena_alloc(&r->arena, (size_t)r->pp * sizeof *r->mesh);

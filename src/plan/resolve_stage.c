@@ -179,26 +179,24 @@ static hp_err stages_listed(hp_resolved *r, units *u, hp_errmsg *e)
     return HP_OK;
 }
 
-/* The virtual stage of a backward node: its forward node's; a sum of gradients belongs where all its parts are made, else where the tensor is. */
-static int backward_stage(const hp_resolved *r, int node)
+/* Where all parts of a sum of gradients are made, -1 when on several stages. */
+static int common_stage(const hp_resolved *r, const hp_node *n)
 {
-    const hp_graph *g = r->g;
-    const hp_node *n = &g->node[node];
-    if (n->fwd >= 0)
-        return r->vstage[n->fwd];
     int v = -1;
     for (int i = 0; i < n->n_in; i++) {
-        int p = n->arg[i] < 0 ? -1 : g->tensor[n->arg[i]].producer;
-        if (p < 0)
-            continue;
-        if (v >= 0 && r->vstage[p] != v) {
-            int of = g->tensor[n->arg[n->n_in]].of;
-            int made = of < 0 ? -1 : g->tensor[of].producer;
-            return made < 0 ? v : r->vstage[made];
-        }
-        v = r->vstage[p];
+        int made = r->g->tensor[n->arg[i]].producer;
+        if (made < 0 || (v >= 0 && r->vstage[made] != v))
+            return -1;
+        v = r->vstage[made];
     }
-    return v < 0 ? 0 : v;
+    return v;
+}
+
+/* A backward node stands with its forward node; a sum of gradients where all its parts are made, so that one message crosses instead of several. */
+static int backward_stage(const hp_resolved *r, const hp_node *n)
+{
+    int v = strcmp(r->g->ops[n->kind]->name, "add") ? -1 : common_stage(r, n);
+    return v >= 0 ? v : n->fwd >= 0 ? r->vstage[n->fwd] : r->pp * r->vpp - 1;
 }
 
 hp_err hp_resolve_stages(hp_resolved *r, hp_errmsg *e)
@@ -222,7 +220,7 @@ hp_err hp_resolve_stages(hp_resolved *r, hp_errmsg *e)
         else if (g->node[i].phase == HP_P_FWD)
             r->vstage[i] = u.unit[u.of_node[i]].vstage;
         else
-            r->vstage[i] = backward_stage(r, i);
+            r->vstage[i] = backward_stage(r, &g->node[i]);
     }
     free_units(&u);
     return err;
