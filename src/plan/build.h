@@ -15,7 +15,6 @@ typedef struct hp_note {
 typedef struct hp_built {
     hp_plan *plan;
     hp_str resolved;   /* `plan --resolved`: everything that was derived, one a line */
-    hp_str placed;     /* `plan --why`: every collective with tensor, from, to, consumer, bytes */
     int n_notes, cap_notes;
     hp_note *note;     /* strings live in the plan's arena */
 } hp_built;

@@ -42,7 +42,7 @@ int low_buffer(lowering *w, const char *name, int tensor, hp_dtype t, const hp_s
                      .route = -1, .alias = -1};
     int64_t n = hp_layout_max_size(&p->mesh, l, shape);
     if (tensor >= 0) {
-        b->tensor = w->r->g->tensor[tensor].name;
+        b->tensor = hp_arena_strdup(&w->plan->arena, w->r->g->tensor[tensor].name);
         if (w->r->g->tensor[tensor].route >= 0) {
             b->rows = routed_rows(w, tensor, l, shape);
             int64_t width = 0;

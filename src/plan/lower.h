@@ -152,10 +152,13 @@ hp_err low_optimizer(lowering *w);
 /* low_reduce_grad emits the reduction of complete accumulators into optimizer layout, buckets of one kind together. */
 hp_err low_reduce_grads(lowering *w, low_tmpl *t, const int *tensor, int n, hp_when when, bool async);
 
-/* --- schedule.c, memory.c, fit.c -------------------------------------------------------------------------------- */
+/* --- lower_program.c, schedule.c, memory.c -------------------------------------------------------------------------------- */
 
 /* low_schedule fills the entries of a program for the strategy's schedule (gpipe, 1f1b, interleaved) and assigns frames. */
 hp_err low_schedule(lowering *w);
+
+/* low_program builds the program of one stage into plan->program[stage]; the price functions are borrowed. */
+hp_err low_program(hp_resolved *r, hp_plan *plan, int stage, const hp_price *price, hp_errmsg *e);
 
 /* low_addresses gives every buffer its offset and the scopes their sizes. */
 void low_addresses(hp_program *p);
