@@ -182,10 +182,36 @@ int64_t hp_graph_size(const hp_graph *g, int tensor);
 /* hp_graph_params returns the number of trained and untrained elements of the model: PARAM plus BUFFER tensors. */
 int64_t hp_graph_params(const hp_graph *g);
 
+/* hp_graph_shape_text writes "layers.0.attn.q[batch seq=64 heads=4 head=32]" into buf (cut to n bytes) and returns buf. */
+char *hp_graph_shape_text(const hp_graph *g, int tensor, char *buf, size_t n);
+
+/* --- for the `infer` rows ----------------------------------------------------------------------------------- */
+
+/* hp_node_output creates the next output of a node that is being inferred: called as the node (`suffix` NULL) or
+ * "<node>.<suffix>", of the kind that the node's phase asks for (an infer row that sets the phase does so first). *operand
+ * is its place in n->arg, where labels and reduce (index from 0) still have to be filled. */
+hp_err hp_node_output(hp_graph *g, hp_node *n, const char *suffix, hp_dtype t, int nd, const int *dim, int *operand,
+                      hp_errmsg *e);
+
+/* hp_node_set adds an attribute that `infer` derived; the key is copied. */
+void hp_node_set(hp_graph *g, hp_node *n, const char *key, double value);
+
+/* hp_graph_add_in is hp_graph_add for a node of a later phase that belongs to forward node `fwd`. A node all of whose
+ * inputs are HP_T_STEP becomes HP_P_INIT whatever was asked. */
+hp_err hp_graph_add_in(hp_graph *g, const char *op, const char *name, hp_phase phase, int fwd, int n_in, const int *in,
+                       int n_attrs, const hp_attr *attr, int *node, hp_errmsg *e);
+
 /* --- for the `grad` rows ------------------------------------------------------------------------------------ */
 
-/* hp_grad_of returns the tensor holding the gradient of output `i` of the node, -1 when nothing depends on it. */
+enum { HP_GRAD_ONE = -2 }; /* stands for the constant 1: the gradient of the loss with respect to itself */
+
+/* hp_grad_of returns the tensor holding the gradient of output `i` of the node, -1 when nothing depends on it. Where
+ * hp_grad_is_one holds it makes a scalar tensor with the value 1. */
 int hp_grad_of(struct hp_grad *ctx, int i);
+
+/* hp_grad_is_one says whether the gradient of output `i` is the constant 1; a row may then use a simpler form, or pass
+ * HP_GRAD_ONE on to hp_grad_give. */
+bool hp_grad_is_one(const struct hp_grad *ctx, int i);
 
 /* hp_grad_wants says whether input `i` of the node needs a gradient. */
 bool hp_grad_wants(const struct hp_grad *ctx, int i);
@@ -195,7 +221,8 @@ bool hp_grad_wants(const struct hp_grad *ctx, int i);
 void hp_grad_give(struct hp_grad *ctx, int i, int t);
 
 /* hp_grad_node adds a gradient node "<forward>/<suffix>"; phase WGRAD when `weight`. Outputs become GRAD/WGRAD of
- * the inputs listed in `of` (one an output, index of the forward node's input, -1 none). */
+ * the inputs listed in `of` (one an output, index of the forward node's input, -1 none). Tensors are called
+ * "grad:<input>" where they are the whole gradient, else as the node's outputs, and their sum is "grad:<input>". */
 hp_err hp_grad_node(struct hp_grad *ctx, const char *op, const char *suffix, bool weight, int n_in, const int *in,
                     int n_attrs, const hp_attr *attr, const int *of, int *node, hp_errmsg *e);
 
