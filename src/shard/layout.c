@@ -245,13 +245,27 @@ bool hp_layout_even(const hp_mesh *m, const hp_layout *l, const hp_shape *shape,
     return true;
 }
 
+/* Whether the first run of a dimension, cut by chunk into outer x inner parts, cuts the chunks of the outer parts alone. */
+static bool nested_chunks(int64_t size, int outer, int inner)
+{
+    int parts = outer * inner;
+    return (size + parts - 1) / parts * inner == (size + outer - 1) / outer;
+}
+
 bool hp_layout_seam(const hp_mesh *m, const hp_layout *l, const hp_shape *shape, int d, int k)
 {
-    int at = 0;
-    while (at < k)
-        at += hp_layout_run(m, l, d, at);
     const hp_cut *cut = shape->cut[d];
-    return at == k || (!(cut && cut->kind == HP_CUT_SIZES) && even_prefix(m, l, shape, d, at));
+    int at = 0, begin = 0;
+    while (at < k)
+        begin = at, at += hp_layout_run(m, l, d, at);
+    if (at == k)
+        return true;
+    if (cut && cut->kind == HP_CUT_SIZES)
+        return false;
+    if (even_prefix(m, l, shape, d, at))
+        return true;
+    int outer = run_size(m, l, d, begin, k - begin), inner = run_size(m, l, d, k, at - k);
+    return begin == 0 && !cut && nested_chunks(shape->size[d], outer, inner);
 }
 
 uint32_t hp_layout_mask(const hp_layout *l, int d)

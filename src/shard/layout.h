@@ -143,7 +143,7 @@ bool hp_layout_even(const hp_mesh *m, const hp_layout *l, const hp_shape *shape,
 int hp_layout_run(const hp_mesh *m, const hp_layout *l, int d, int i);
 
 /* hp_layout_seam says whether the boxes of dimension d are parts of the boxes that its first k atoms alone make: always, but inside a joined run of
- * a dimension that does not divide. Only at a seam atoms can be removed or appended by themselves. */
+ * a dimension whose parts do not nest (5 on 2 x 2 is 2, 2, 1, none, which are no parts of 3 and 2). Only at a seam atoms can be removed or appended by themselves. */
 bool hp_layout_seam(const hp_mesh *m, const hp_layout *l, const hp_shape *shape, int d, int k);
 
 /* hp_layout_max_len returns the largest length of dimension d over all ranks. */

@@ -173,10 +173,32 @@ static void append_some(search *s, int from, hp_coll kind, int d, uint32_t avail
     }
 }
 
+/* Slices at once whatever of `avail` comes next in the final layout, in all dimensions. */
+static void slice_all(search *s, int from, uint32_t avail)
+{
+    hp_layout l = s->st[from].l;
+    uint32_t taken = 0;
+    for (int d = 0; d < l.nd; d++) {
+        int n = l.n[d];
+        if (!on_the_way(s, &l, d))
+            continue;
+        while (l.n[d] < s->to.n[d] && avail >> s->to.split[d][l.n[d]] & 1) {
+            taken |= 1u << s->to.split[d][l.n[d]];
+            hp_layout_append(&l, d, &s->to.split[d][l.n[d]], 1);
+        }
+        if (!hp_layout_seam(s->m, &l, s->shape, d, n))
+            return;
+    }
+    if (taken & (taken - 1))
+        reach(s, from, HP_COLL_SLICE, taken, &l);
+}
+
 static void slices(search *s, int from)
 {
     const hp_layout *l = &s->st[from].l;
     uint32_t avail = s->active & ~hp_layout_split_mask(l) & ~hp_layout_partial_mask(l);
+    if (avail)
+        slice_all(s, from, avail);
     for (int d = 0; d < s->to.nd && avail; d++)
         append_some(s, from, HP_COLL_SLICE, d, avail);
 }
@@ -194,15 +216,17 @@ static void gathers(search *s, int from)
         }
 }
 
+/* Moves the last k atoms of dimension i to the end of j: in their final order where they come next there, else as they stand. */
 static void exchange(search *s, int from, const hp_layout *old, int i, int k, int j)
 {
-    const uint8_t *atom = old->split[i] + old->n[i] - k;
-    if (s->direct && !(on_the_way(s, old, j) && old->n[j] + k <= s->to.n[j] &&
-                       memcmp(atom, s->to.split[j] + old->n[j], (size_t)k) == 0))
-        return;
+    const uint8_t *atom = old->split[i] + old->n[i] - k, *next = s->to.split[j] + old->n[j];
+    bool arrives = on_the_way(s, old, j) && old->n[j] + k <= s->to.n[j] && atom_mask(atom, k) == atom_mask(next, k);
     hp_layout l = *old;
     hp_layout_remove(&l, i, k);
-    try_append(s, from, HP_COLL_ALL_TO_ALL, &l, j, atom, k);
+    if (arrives)
+        try_append(s, from, HP_COLL_ALL_TO_ALL, &l, j, next, k);
+    if (!s->direct)
+        try_append(s, from, HP_COLL_ALL_TO_ALL, &l, j, atom, k);
 }
 
 static void exchanges(search *s, int from)
@@ -225,6 +249,23 @@ static void all_reduce(search *s, int from, uint32_t mask)
         reach(s, from, HP_COLL_ALL_REDUCE, mask, &l);
 }
 
+/* Scatters at once what comes next in the final split of dimension d and, behind it, what ends replicated and is gathered later. */
+static void scatter_all(search *s, int from, int d, uint32_t mask)
+{
+    hp_layout l = s->st[from].l;
+    uint8_t atom[HP_MAX_ATOMS];
+    int n = 0;
+    if (!on_the_way(s, &l, d))
+        return;
+    for (int i = l.n[d]; i < s->to.n[d] && mask >> s->to.split[d][i] & 1; i++)
+        atom[n++] = s->to.split[d][i];
+    for (int a = 0; a < s->m->n_atoms; a++)
+        if (mask & ~hp_layout_split_mask(&s->to) & 1u << a)
+            atom[n++] = (uint8_t)a;
+    if (n > 1)
+        try_append(s, from, HP_COLL_REDUCE_SCATTER, &l, d, atom, n);
+}
+
 /* Reduces what is partial by `red`: all at once, those that end replicated, or one atom; or scatters it on the way. */
 static void reductions_by(search *s, int from, int red)
 {
@@ -239,8 +280,10 @@ static void reductions_by(search *s, int from, int red)
     for (int a = 0; a < s->m->n_atoms && (mask & (mask - 1)); a++)
         all_reduce(s, from, mask & 1u << a);
     int nd = s->to.nd - (red == HP_RED_LSE); /* the last dimension of an LSE value is its triple */
-    for (int d = 0; d < nd; d++)
+    for (int d = 0; d < nd; d++) {
+        scatter_all(s, from, d, mask);
         append_some(s, from, HP_COLL_REDUCE_SCATTER, d, mask);
+    }
 }
 
 /* How many first atoms of dimension d two layouts share such that the boxes they make are the same. */
