@@ -298,6 +298,7 @@ hp_err hp_node_output(hp_graph *g, hp_node *n, const char *suffix, hp_dtype t, i
     if (err)
         return err;
     g->tensor[id].producer = g->n_nodes;
+    g->tensor[id].wide = nd == 0 || n->phase == HP_P_INIT || n->phase == HP_P_WGRAD;
     *operand = n->n_in + n->n_out++;
     n->arg[*operand] = id;
     return HP_OK;

@@ -189,7 +189,7 @@ char *hp_graph_shape_text(const hp_graph *g, int tensor, char *buf, size_t n);
 
 /* hp_node_output creates the next output of a node that is being inferred: called as the node (`suffix` NULL) or
  * "<node>.<suffix>", of the kind that the node's phase asks for (an infer row that sets the phase does so first). *operand
- * is its place in n->arg, where labels and reduce (index from 0) still have to be filled. */
+ * is its place in n->arg, where labels and reduce (index from 0) still have to be filled. Scalars, once-a-step values and weight gradients are `wide`; the row marks others. */
 hp_err hp_node_output(hp_graph *g, hp_node *n, const char *suffix, hp_dtype t, int nd, const int *dim, int *operand,
                       hp_errmsg *e);
 

@@ -66,9 +66,11 @@ static hp_err attention_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
     hp_label_copy(n, out, 0, Q, 0, q.nd - 1);
     hp_label_copy(n, out, q.nd - 1, V, 3, 1);
     err = hp_node_output(g, n, "lse", HP_F32, q.nd - 1, q.dim, &out, e);
-    if (!err)
-        hp_label_copy(n, out, 0, Q, 0, q.nd - 1);
-    return err;
+    if (err)
+        return err;
+    hp_label_copy(n, out, 0, Q, 0, q.nd - 1);
+    hp_infer_wide(g, n, out);
+    return HP_OK;
 }
 
 static hp_err attention_grad(hp_graph *g, const hp_node *n, struct hp_grad *ctx, hp_errmsg *e)

@@ -122,11 +122,14 @@ static hp_err combine_dw_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
         return err;
     hp_tensor idx = hp_infer_in(g, n, 2);
     err = hp_node_output(g, n, NULL, HP_F32, 3, idx.dim, &out, e);
+    if (err)
+        return err;
+    hp_infer_wide(g, n, out);
     hp_label_copy(n, out, 0, 2, 0, 3);
     n->reduce[0] = HP_RED_SUM;
     hp_infer_group(n, 1u << 0);
     hp_infer_group(n, 1u << 1);
-    return err;
+    return HP_OK;
 }
 
 static hp_err combine_dw_run(const hp_call *c, hp_errmsg *e)

@@ -49,6 +49,7 @@ static hp_err stats_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
     n->label[out][x.nd - 1] = (int8_t)hp_label_new(n);
     hp_label_block(n, out, x.nd - 1);
     n->reduce[0] = HP_RED_LSE;
+    hp_infer_wide(g, n, out);
     return HP_OK;
 }
 

@@ -117,6 +117,11 @@ void hp_infer_group(hp_node *n, uint32_t mask)
     n->group[n->n_groups++] = mask;
 }
 
+void hp_infer_wide(hp_graph *g, const hp_node *n, int i)
+{
+    g->tensor[n->arg[i]].wide = true;
+}
+
 hp_err hp_infer_like(hp_graph *g, hp_node *n, int i, const char *suffix, int *out, hp_errmsg *e)
 {
     hp_tensor t = hp_infer_in(g, n, i);
@@ -125,6 +130,7 @@ hp_err hp_infer_like(hp_graph *g, hp_node *n, int i, const char *suffix, int *ou
         return err;
     hp_label_copy(n, *out, 0, i, 0, t.nd);
     g->tensor[n->arg[*out]].route = t.route;
+    g->tensor[n->arg[*out]].wide |= t.wide;
     return HP_OK;
 }
 

@@ -53,7 +53,10 @@ void hp_label_block(hp_node *n, int i, int d);
 /* hp_infer_group makes the inputs of `mask` a linear group. */
 void hp_infer_group(hp_node *n, uint32_t mask);
 
-/* hp_infer_like makes an output with the dimensions, labels and route of operand `i`. */
+/* hp_infer_wide marks the tensor of operand i as one that kernels read as f32 whatever the strategy computes in. */
+void hp_infer_wide(hp_graph *g, const hp_node *n, int i);
+
+/* hp_infer_like makes an output with the dimensions, labels, route and width of operand `i`. */
 hp_err hp_infer_like(hp_graph *g, hp_node *n, int i, const char *suffix, int *out, hp_errmsg *e);
 
 /* hp_infer_pointwise does a node whose inputs (at least `least`) and n_out outputs all have the shape of input 0;

@@ -25,8 +25,10 @@ static hp_err layernorm_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
     err = hp_infer_like(g, n, 0, NULL, &out, e);
     for (int i = 0; i < 2 && !err; i++) {
         err = hp_node_output(g, n, i ? "rstd" : "mean", HP_F32, x.nd - 1, x.dim, &out, e);
-        if (!err)
-            hp_label_copy(n, out, 0, 0, 0, x.nd - 1);
+        if (err)
+            break;
+        hp_label_copy(n, out, 0, 0, 0, x.nd - 1);
+        hp_infer_wide(g, n, out);
     }
     return err;
 }

@@ -114,6 +114,7 @@ static hp_err mulsum_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
     if (err)
         return err;
     label_subset(n, out, 0, a.nd, keep);
+    hp_infer_wide(g, n, out);
     n->reduce[0] = HP_RED_SUM;
     hp_infer_group(n, 1u << 0);
     hp_infer_group(n, 1u << 1);

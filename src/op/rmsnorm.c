@@ -23,9 +23,11 @@ static hp_err rmsnorm_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
     err = hp_infer_like(g, n, 0, NULL, &out, e);
     if (!err)
         err = hp_node_output(g, n, "rstd", HP_F32, x.nd - 1, x.dim, &out, e);
-    if (!err)
-        hp_label_copy(n, out, 0, 0, 0, x.nd - 1);
-    return err;
+    if (err)
+        return err;
+    hp_label_copy(n, out, 0, 0, 0, x.nd - 1);
+    hp_infer_wide(g, n, out);
+    return HP_OK;
 }
 
 static hp_err rmsnorm_grad(hp_graph *g, const hp_node *n, struct hp_grad *ctx, hp_errmsg *e)

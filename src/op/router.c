@@ -30,8 +30,10 @@ static hp_err label_common(hp_graph *g, hp_node *n, int *k, hp_errmsg *e)
     hp_label_block(n, LOGITS, 2);
     if (hp_infer_attr(n, "capacity", 0) > 0)
         hp_label_block(n, LOGITS, 1);
-    if (hp_infer_has(n, BIAS))
+    if (hp_infer_has(n, BIAS)) {
         hp_label_copy(n, BIAS, 0, LOGITS, 2, 1);
+        hp_infer_wide(g, n, BIAS);
+    }
     *k = hp_label_new(n);
     n->blocked[*k] = true;
     if (hp_infer_has(n, GIVEN)) {
@@ -83,6 +85,7 @@ static hp_err router_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
         n->label[out][1] = n->label[LOGITS][i < 2 ? 1 : 2];
         n->label[out][2] = (int8_t)k;
         n->reduce[i] = i < 2 ? HP_RED_NONE : HP_RED_SUM;
+        hp_infer_wide(g, n, out);
     }
     return err;
 }
