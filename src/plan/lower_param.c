@@ -94,9 +94,10 @@ static void make_states(lowering *w, int tensor)
         return;
     if (w->bf16)
         p->master = state_buffer(w, tensor, "master", &s->optimizer, t->init);
+    if (g->train.sgd)
+        return;
     p->m = state_buffer(w, tensor, "m", &s->optimizer, HP_INIT_ZEROS);
-    if (!g->train.sgd)
-        p->v = state_buffer(w, tensor, "v", &s->optimizer, HP_INIT_ZEROS);
+    p->v = state_buffer(w, tensor, "v", &s->optimizer, HP_INIT_ZEROS);
 }
 
 hp_err low_params(lowering *w)

@@ -366,9 +366,9 @@ static hp_err update(lowering *w, low_tmpl *t, int tensor, int factor)
         return err;
     char name[256];
     snprintf(name, sizeof name, "%s/update", g->tensor[tensor].name);
-    int in[5] = {value, p->grad, p->m, p->v, factor}, out[4] = {value, p->m, p->v, narrow};
-    int sgd_in[4] = {value, p->grad, p->m, factor}, sgd_out[3] = {value, p->m, narrow};
-    hp_task *k = tr->sgd ? low_op(w, t, name, "sgd", 4, sgd_in, 3, sgd_out) : low_op(w, t, name, "adamw", 5, in, 4, out);
+    int in[5] = {value, p->m, p->v, p->grad, factor}, out[4] = {value, p->m, p->v, narrow};
+    int sgd_in[3] = {value, p->grad, factor}, sgd_out[2] = {value, narrow};
+    hp_task *k = tr->sgd ? low_op(w, t, name, "sgd", 3, sgd_in, 2, sgd_out) : low_op(w, t, name, "adamw", 5, in, 4, out);
     const hp_attr attr[] = {{"lr", tr->lr}, {"beta1", tr->beta1}, {"beta2", tr->beta2}, {"eps", tr->eps},
                             {"decay", g->tensor[tensor].decay ? tr->decay : 0}, {"warmup", tr->warmup}};
     number_attr(w, k, 6, attr);
