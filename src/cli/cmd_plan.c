@@ -1,8 +1,8 @@
 /* cmd_plan.c -- the plan, as a whole or one question about it. */
 #include "cli/commands.h"
 #include "cli/request.h"
+#include "plan/report.h"
 #include "plan/text.h"
-#include "session/planview.h"
 
 #include <string.h>
 
@@ -12,10 +12,10 @@ enum { VIEWS = sizeof views / sizeof *views };
 /* --dump=PASS: what a pass made. */
 static hp_err pick_dump(const hp_args *a, const char **view, hp_errmsg *e)
 {
-    static const char *const passes[] = {"plan", "resolve", "place"}, *const seen_as[] = {
+    static const char *const passes[] = {"plan", "resolve"}, *const seen_as[] = {
                                                                           NULL, "resolved", "why"};
-    hp_err err = hp_args_choice(a, "dump", 3, passes, e);
-    for (int i = 0; !err && i < 3; i++)
+    hp_err err = hp_args_choice(a, "dump", 2, passes, e);
+    for (int i = 0; !err && i < 2; i++)
         if (strcmp(hp_args_get(a, "dump", "plan"), passes[i]) == 0)
             *view = seen_as[i];
     return err;
@@ -48,13 +48,13 @@ static void write_view(const hp_built *b, const char *view, hp_str *out)
     else if (strcmp(view, "resolved") == 0)
         hp_str_put(out, hp_str_text(&b->resolved), b->resolved.len);
     else if (strcmp(view, "why") == 0)
-        hp_str_put(out, hp_str_text(&b->placed), b->placed.len);
+        hp_report_why(b->plan, out);
     else if (strcmp(view, "memory") == 0)
-        hp_planview_memory(b->plan, out);
+        hp_report_memory(b->plan, out);
     else if (strcmp(view, "groups") == 0)
-        hp_planview_groups(b->plan, out);
+        hp_report_groups(b->plan, out);
     else
-        hp_planview_comm(b->plan, out);
+        hp_report_comm(b->plan, out);
 }
 
 static hp_err plan(const hp_args *a, hp_errmsg *e)
@@ -85,7 +85,7 @@ static const hp_flag flags[] = {
      "what lies in a device's memory, by scope and kind, and the largest buffers", false},
     {"groups", 0, NULL, "the axes of every mesh and which ranks form their groups", false},
     {"comm", 0, NULL, "what is sent, by axis, collective and template", false},
-    {"dump", 0, "PASS", "what a pass made: resolve, place or plan", false},
+    {"dump", 0, "PASS", "what a pass made: resolve or plan", false},
     {"out", 0, "PATH", "write to a file instead of standard output", false},
     {0},
 };
