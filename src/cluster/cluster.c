@@ -196,7 +196,8 @@ static hp_err close_levels(hp_cluster *c, const int *dims, int n, hp_errmsg *e)
     for (int i = 0; i < c->n_levels; i++) {
         hp_level *l = &c->level[i];
         if (l->size == 0)
-            l->size = c->n_devices;
+            l->size = i && l[-1].size > c->n_devices ? l[-1].size : c->n_devices;
+        l->full_size = l->size;
         if (i && l->size < c->level[i - 1].size)
             return hp_fail(e, HP_EINPUT,
                            "level %s of %s has %d devices, fewer than %s inside it (%d)", l->name,
@@ -206,6 +207,9 @@ static hp_err close_levels(hp_cluster *c, const int *dims, int n, hp_errmsg *e)
         if (l->topology != HP_TOPO_PART)
             inner = l->size;
     }
+    for (int i = 0; i < c->n_levels; i++)
+        if (c->level[i].size > c->n_devices)
+            c->level[i].size = c->n_devices;
     return HP_OK;
 }
 
@@ -217,7 +221,7 @@ static hp_err check_complete(const hp_cluster *c, hp_errmsg *e)
                        c->name);
     if (last->size < c->n_devices || last->topology == HP_TOPO_PART)
         return hp_fail(e, HP_EINFEASIBLE, "%s has at most %d devices (level %s), not %d", c->name,
-                       last->size, last->name, c->n_devices);
+                       last->full_size, last->name, c->n_devices);
     if (!(hp_cluster_peak(c, HP_RATE_BF16, NULL) > 0))
         return hp_fail(e, HP_EINPUT, "cluster %s has no peak: set peak.f32 or peak.bf16", c->name);
     if (!(c->device.hbm_bytes > 0) || !(c->device.hbm_bandwidth > 0))

@@ -61,7 +61,8 @@ int hp_topology_find(const char *name);
 
 typedef struct hp_level {
     const char *name;  /* "die", "package", "node", "supernode", "pod", "fabric" */
-    int size;          /* devices in a unit */
+    int size;          /* devices in a unit, at most the cluster's */
+    int full_size;     /* devices that a complete unit of the real machine has */
     double bandwidth;  /* bytes/s one way of a device at this level */
     double latency;    /* seconds a step of an algorithm */
     double efficiency; /* achieved fraction of the bandwidth for large messages */

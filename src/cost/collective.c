@@ -44,7 +44,7 @@ static int places_of(const hp_cluster *c, int l)
     int i = l - 1;
     while (i >= 0 && c->level[i].topology == HP_TOPO_PART)
         i--;
-    int places = c->level[l].size / (i < 0 ? 1 : c->level[i].size);
+    int places = c->level[l].full_size / (i < 0 ? 1 : c->level[i].full_size);
     return places > 1 ? places : 1;
 }
 

@@ -24,6 +24,10 @@ static void test_ideal(void)
     is_int(hp_cluster_level(c, "node")->size, 8, "a node of ideal holds 8 devices");
     ok(!c->is_host && !c->paced, "ideal is neither the host nor paced");
     hp_cluster_free(c);
+    c = parse("ideal:3", 0, NULL);
+    is_int(hp_cluster_level(c, "node")->size, 3, "a node of three devices holds three");
+    is_int(hp_cluster_level(c, "node")->full_size, 8, "... of the eight it could");
+    hp_cluster_free(c);
 }
 
 static void test_host(void)
