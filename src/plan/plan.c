@@ -88,10 +88,39 @@ int64_t hp_buffer_address(const hp_program *p, int buffer, int frame)
     return b->tier == HP_TIER_HBM ? scope_base(p, b->scope, frame) + b->offset : b->offset;
 }
 
+/* The rank `turn` places further than `rank` along the atoms of a mask, taken as one ring. */
+static int turned(const hp_mesh *m, int rank, uint32_t atoms, int turn)
+{
+    int coord[HP_MAX_ATOMS], n = 1, at = 0, out = 0;
+    hp_mesh_coord(m, rank, coord);
+    for (int a = 0; a < m->n_atoms; a++)
+        if (atoms >> a & 1) {
+            at = at * m->size[a] + coord[a];
+            n *= m->size[a];
+        }
+    at = ((at + turn) % n + n) % n;
+    for (int a = m->n_atoms - 1; a >= 0; a--)
+        if (atoms >> a & 1) {
+            coord[a] = at % m->size[a];
+            at /= m->size[a];
+        }
+    for (int a = 0; a < m->n_atoms; a++)
+        out = out * m->size[a] + coord[a];
+    return out;
+}
+
+hp_box hp_buffer_box(const hp_program *p, int buffer, int rank)
+{
+    const hp_buffer *b = &p->buffer[buffer];
+    if (b->turn)
+        rank = turned(&p->mesh, rank, b->turn_atoms, b->turn);
+    return hp_layout_box(&p->mesh, &b->layout, &b->shape, rank);
+}
+
 int64_t hp_buffer_rank_bytes(const hp_program *p, int buffer, int rank)
 {
     const hp_buffer *b = &p->buffer[buffer];
-    hp_box box = hp_layout_box(&p->mesh, &b->layout, &b->shape, rank);
+    hp_box box = hp_buffer_box(p, buffer, rank);
     if (b->route >= 0)
         return b->rows * (box.hi[box.nd - 1] - box.lo[box.nd - 1]) * hp_dtype_bytes(b->dtype);
     return hp_box_size(&box) * hp_dtype_bytes(b->dtype);
@@ -112,6 +141,10 @@ double hp_task_bytes(const hp_program *p, const hp_task *t, int rank)
     for (int i = 0; t->kind == HP_TASK_COLL && i < t->n_in; i++) {
         const hp_buffer *src = &p->buffer[t->buf[i]], *dst = &p->buffer[t->buf[t->n_in + i]];
         hp_move mv = {.kind = t->coll, .atoms = t->atoms, .from = src->layout, .to = dst->layout};
+        if (src->turn != dst->turn) { /* one place along the ring: all that a rank holds */
+            sum += (double)hp_buffer_rank_bytes(p, t->buf[i], rank);
+            continue;
+        }
         sum += routed_share(p, src) * hp_move_bytes(&p->mesh, &mv, &src->shape, hp_dtype_bytes(src->dtype), rank);
     }
     return sum;

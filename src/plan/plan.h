@@ -43,6 +43,8 @@ typedef struct hp_buffer {
     int64_t rows;       /* routed: row capacity of a rank */
     hp_init init;       /* persistent values: how they start (keyed by seed, tensor and global element index) */
     float init_std;
+    uint32_t turn_atoms;/* ring: a rank holds the box of the rank `turn` places further along these atoms */
+    int turn;
     int alias;          /* lies on the bytes of this buffer (same scope, an in-place result); -1 */
     int64_t bytes, offset;
 } hp_buffer;
@@ -138,6 +140,9 @@ int64_t hp_program_arena(const hp_program *p);
 
 /* hp_buffer_address returns the offset of a buffer in the device's arena for a frame (ignored outside HP_S_FRAME). */
 int64_t hp_buffer_address(const hp_program *p, int buffer, int frame);
+
+/* hp_buffer_box returns what `rank` holds of the buffer's tensor: its layout's box, turned along the ring. */
+hp_box hp_buffer_box(const hp_program *p, int buffer, int rank);
 
 /* hp_buffer_rank_bytes returns the bytes that `rank` really holds of the buffer (routed: its row capacity). */
 int64_t hp_buffer_rank_bytes(const hp_program *p, int buffer, int rank);

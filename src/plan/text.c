@@ -124,6 +124,8 @@ static void print_buffer(const hp_plan *p, const hp_program *g, const hp_buffer 
                hp_tier_name(b->tier), b->bytes, b->offset);
     if (b->init != HP_INIT_NONE || b->init_std != 0.0f)
         hp_str_add(o, " init %s %.9g", init_name[b->init], (double)b->init_std);
+    if (b->turn)
+        hp_str_add(o, " turn %x %d", b->turn_atoms, b->turn);
     if (b->alias >= 0) {
         hp_str_add(o, " alias");
         put_word(o, g->buffer[b->alias].name);
@@ -776,6 +778,13 @@ static hp_err read_buffer_rest(reader *r, int id)
             TRY(take_double(r, "std", &std));
             b->init = (hp_init)init;
             b->init_std = (float)std;
+        } else if (w.s && strcmp(w.s, "turn") == 0) {
+            uint64_t atoms = 0;
+            TRY(take_hex(r, "atoms of the ring", &atoms));
+            if (atoms >> r->g.mesh.n_atoms)
+                return bad(r, "atoms of the ring", "", "a mask of atoms that the mesh has");
+            b->turn_atoms = (uint32_t)atoms;
+            TRY(take_int(r, "turn", 1, MAX_COUNT, &b->turn));
         } else if (w.s && strcmp(w.s, "alias") == 0) {
             const char *name;
             TRY(take_name(r, "alias", &name));
@@ -788,7 +797,7 @@ static hp_err read_buffer_rest(reader *r, int id)
         } else if (w.s && strcmp(w.s, "shape") == 0) {
             return read_shape(r, b);
         } else {
-            return bad(r, "word", w.s, "init, alias, route or shape");
+            return bad(r, "word", w.s, "init, turn, alias, route or shape");
         }
     }
 }
