@@ -52,6 +52,10 @@ typedef struct hp_op {
     hp_err (*run)(const hp_call *c, hp_errmsg *e);
 } hp_op;
 
+/* hp_fill_fn fills the local box of a graph input ("tokens", "targets", "positions", ...) for a microbatch of a step; `micro` is
+ * -1 for inputs of a whole step ("targets.all", whose dimension 0 is the microbatch). Called from several threads at once. */
+typedef hp_err hp_fill_fn(void *ctx, const char *input, int64_t step, int64_t micro, const hp_operand *box, hp_errmsg *e);
+
 /* hp_ops is every operation, NULL-terminated; hp_graph_ops the same table's graph rows in the same order. */
 extern const hp_op *const hp_ops[];
 const hp_graph_op *const *hp_graph_ops(void);
