@@ -1,7 +1,8 @@
 /* Trailing dimensions that are whole in every box fold into one run, so that the inner loop is long. */
 #include "kern/box.h"
 
-#include <math.h>
+#include "kern/box_simd.h"
+#include "kern/team.h"
 
 /* Where box `meet` begins in a box, and how far apart its rows are, in elements. */
 typedef struct walk {
@@ -70,6 +71,19 @@ void hp_box_copy(int nd, void *dst, const int64_t *dst_lo, const int64_t *dst_hi
         memcpy((char *)dst + offset(outer, &d, at) * elem_bytes,
                (const char *)src + offset(outer, &s, at) * elem_bytes, (size_t)(run * elem_bytes));
     while (next(outer, len, at));
+}
+
+void hp_reduce_flat(hp_rop op, int n_in, const hp_num *in, int64_t n, hp_num y, int threads)
+{
+    if (op == HP_ROP_LSE || y.t == HP_NUM_I32) {
+        hp_reduce_flat_ref(op, n_in, in, n, y);
+        return;
+    }
+    void (*block)(int, int, const hp_num *, int64_t, int64_t, hp_num) =
+        HP_SIMD_PICK(hp_reduce_block);
+    HP_TEAM_FOR(threads, n)
+    for (int64_t i = 0; i < n; i += HP_TEAM_BLOCK)
+        block((int)op, n_in, in, i, hp_team_min(n - i, HP_TEAM_BLOCK), y);
 }
 
 void hp_box_reduce(hp_rop op, int nd, hp_num y, const int64_t *y_lo, const int64_t *y_hi, int n_in,

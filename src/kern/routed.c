@@ -1,5 +1,9 @@
 #include "kern/routed.h"
 
+#include "kern/pointwise.h"
+#include "kern/routed_simd.h"
+#include "kern/team.h"
+
 size_t hp_route_bytes(int64_t tokens, int64_t k, int64_t e_len)
 {
     return (size_t)(e_len + 1) * sizeof(int64_t) + 3 * (size_t)(tokens * k) * sizeof(int32_t);
@@ -55,4 +59,49 @@ void hp_route_capacity(int64_t b, int64_t s, int64_t k, int64_t e, int64_t capac
             if (idx[j] >= 0 && count[idx[j]]++ >= capacity)
                 idx[j] = -1;
     }
+}
+
+void hp_dispatch(const hp_route *r, int64_t width, hp_num x, hp_num xe, int threads)
+{
+    HP_TEAM_FOR(threads, r->rows * width)
+    for (int64_t i = 0; i < r->rows; i++)
+        hp_copy(width, hp_num_at(x, r->token[i] * width), hp_num_at(xe, i * width), 1);
+}
+
+/* y[t] = sum over slots of w (or 1) times the slot's row of x. */
+static void gather(const hp_route *r, int64_t width, hp_num x, hp_num w, hp_num y, int threads)
+{
+    void (*row)(int64_t, const int32_t *, int64_t, hp_num, hp_num, hp_num) =
+        HP_SIMD_PICK(hp_gather_sum);
+    HP_TEAM_FOR(threads, r->tokens * width * r->k)
+    for (int64_t t = 0; t < r->tokens; t++)
+        row(r->k, r->row + t * r->k, width, x, hp_num_at(w, t * r->k), hp_num_at(y, t * width));
+}
+
+void hp_dispatch_dx(const hp_route *r, int64_t width, hp_num dxe, hp_num dx, int threads)
+{
+    gather(r, width, dxe, hp_num_none(), dx, threads);
+}
+
+void hp_combine(const hp_route *r, int64_t width, hp_num ye, hp_num w, hp_num y, int threads)
+{
+    gather(r, width, ye, w, y, threads);
+}
+
+void hp_combine_dx(const hp_route *r, int64_t width, hp_num ye, hp_num w, hp_num dy, hp_num dye,
+                   hp_num dw, int threads)
+{
+    float (*dot)(int64_t, hp_num, hp_num) = HP_SIMD_PICK(hp_dot);
+    HP_TEAM_FOR(threads, r->rows * width)
+    for (int64_t i = 0; i < r->rows; i++)
+        if (dye.p)
+            hp_scale(width, hp_num_get(w, r->token[i] * r->k + r->slot[i]),
+                     hp_num_at(dy, r->token[i] * width), hp_num_at(dye, i * width), 1);
+    HP_TEAM_FOR(threads, r->rows * width)
+    for (int64_t j = 0; j < r->tokens * r->k; j++)
+        if (dw.p)
+            hp_num_put(dw, j,
+                       r->row[j] < 0 ? 0
+                                     : dot(width, hp_num_at(dy, j / r->k * width),
+                                           hp_num_at(ye, r->row[j] * width)));
 }

@@ -1,0 +1,18 @@
+/* layernorm_simd.h -- parts of layernorm.h for every level: some rows, or some columns of dw and db. */
+#ifndef HP_KERN_LAYERNORM_SIMD_H
+#define HP_KERN_LAYERNORM_SIMD_H
+
+#include "kern/level.h"
+#include "kern/num.h"
+
+HP_SIMD_DECLARE(void, hp_layernorm_rows,
+                (int64_t rows, int64_t width, float eps, hp_num x, hp_num w, hp_num b, hp_num y,
+                 float *mean, float *rstd));
+HP_SIMD_DECLARE(void, hp_layernorm_dx_rows,
+                (int64_t rows, int64_t width, hp_num x, hp_num w, const float *mean,
+                 const float *rstd, hp_num dy, hp_num dx));
+HP_SIMD_DECLARE(void, hp_layernorm_columns,
+                (int64_t rows, int64_t width, int64_t c0, int64_t c1, hp_num x, const float *mean,
+                 const float *rstd, hp_num dy, hp_num dw, hp_num db, bool accumulate));
+
+#endif
