@@ -7,6 +7,7 @@
 #define HP_KERN_BOX_H
 
 #include "kern/num.h"
+#include "kern/rop.h"
 
 enum { HP_BOX_DIMS = 6 };
 
@@ -15,10 +16,6 @@ enum { HP_BOX_DIMS = 6 };
 void hp_box_copy(int nd, void *dst, const int64_t *dst_lo, const int64_t *dst_hi, const void *src,
                  const int64_t *src_lo, const int64_t *src_hi, const int64_t *meet_lo,
                  const int64_t *meet_hi, int64_t elem_bytes);
-
-/* hp_rop is how parts of a partial value combine. LSE: the last dimension holds triples (max, sum of exp,
- * picked) and merges as in xent.h. ALL: 1 where all are nonzero, else 0. AVG is SUM and a scale. */
-typedef enum hp_rop { HP_ROP_SUM, HP_ROP_MAX, HP_ROP_MIN, HP_ROP_PROD, HP_ROP_ALL, HP_ROP_LSE } hp_rop;
 
 /* hp_reduce_flat writes y[i] = in[0][i] op in[1][i] op ..., in that order, for n elements; bf16 inputs combine in
  * float and are rounded once; y may be an input. n_in >= 1; for LSE n is a multiple of 3. */

@@ -1,5 +1,5 @@
-#include "kern/box.h"
 #include "kern/box_simd.h"
+#include "kern/rop.h"
 #include "kern/vec.h"
 
 static inline vf combine(int op, vf a, vf b)
