@@ -44,6 +44,9 @@ hp_sandbox *hp_sandbox_of(struct lua_State *L);
 /* hp_sandbox_words loads the module lua/NAME.lua and adds the fields of the table that it returns to the words of scripts. */
 hp_err hp_sandbox_words(hp_sandbox *sb, const char *name, hp_errmsg *e);
 
+/* hp_sandbox_word adds a word of its own to scripts and modules alike: `fn` finds `ctx` (borrowed) as its first upvalue, a light userdata. */
+void hp_sandbox_word(hp_sandbox *sb, const char *name, int (*fn)(struct lua_State *L), void *ctx);
+
 /* hp_sandbox_file runs the script at `path` with the words so far and leaves its one result on the stack. HP_EINPUT: cannot be read,
  * is longer than 1 MiB, is a binary chunk, does not parse, or raises: "file:line: what". */
 hp_err hp_sandbox_file(hp_sandbox *sb, const char *path, hp_errmsg *e);
