@@ -315,7 +315,7 @@ hp_err hp_sandbox_file(hp_sandbox *sb, const char *path, hp_errmsg *e)
 }
 
 /* Leaves the value of module lua/NAME.lua on the stack, running it the first time. */
-static hp_err push_module(hp_sandbox *sb, const char *name, hp_errmsg *e)
+hp_err hp_sandbox_module(hp_sandbox *sb, const char *name, hp_errmsg *e)
 {
     lua_State *L = sb->L;
     lua_getfield(L, LUA_REGISTRYINDEX, "hp.loaded");
@@ -349,24 +349,23 @@ static hp_err push_module(hp_sandbox *sb, const char *name, hp_errmsg *e)
     return HP_OK;
 }
 
-void hp_sandbox_word(hp_sandbox *sb, const char *name, lua_CFunction fn, void *ctx)
+void hp_sandbox_function(hp_sandbox *sb, const char *name, lua_CFunction fn, void *ctx)
 {
-    static const char *const places[] = {"hp.words", "hp.trusted"};
-    for (int i = 0; i < 2; i++) {
-        lua_getfield(sb->L, LUA_REGISTRYINDEX, places[i]);
-        lua_pushlightuserdata(sb->L, ctx);
-        lua_pushcclosure(sb->L, fn, 1);
-        lua_setfield(sb->L, -2, name);
-        lua_pop(sb->L, 1);
-    }
+    lua_getfield(sb->L, LUA_REGISTRYINDEX, "hp.trusted");
+    lua_pushlightuserdata(sb->L, ctx);
+    lua_pushcclosure(sb->L, fn, 1);
+    lua_setfield(sb->L, -2, name);
+    lua_pop(sb->L, 1);
 }
 
 hp_err hp_sandbox_words(hp_sandbox *sb, const char *name, hp_errmsg *e)
 {
     lua_State *L = sb->L;
-    hp_err err = push_module(sb, name, e);
+    hp_err err = hp_sandbox_module(sb, name, e);
     if (err)
         return err;
+    lua_getfield(L, -1, "words");
+    lua_remove(L, -2);
     lua_getfield(L, LUA_REGISTRYINDEX, "hp.words");
     for (lua_pushnil(L); lua_next(L, -3);) {
         lua_pushvalue(L, -2);
@@ -387,7 +386,7 @@ static int word_require(lua_State *L)
         if (!islower((unsigned char)*p) && *p != '_')
             return hp_sandbox_raise(L, HP_EINPUT, "require '%.40s': only modules of lua/ can be required", name);
     hp_errmsg e = {0};
-    hp_err err = n == 0 || n > 40 ? hp_fail(&e, HP_EINPUT, "no such module") : push_module(hp_sandbox_of(L), name, &e);
+    hp_err err = n == 0 || n > 40 ? hp_fail(&e, HP_EINPUT, "no such module") : hp_sandbox_module(hp_sandbox_of(L), name, &e);
     return err ? hp_sandbox_raise(L, HP_EINPUT, "require '%.40s': %s", name, e.text) : 1;
 }
 

@@ -41,11 +41,15 @@ struct lua_State *hp_sandbox_lua(hp_sandbox *sb);
 /* hp_sandbox_of returns the sandbox that a Lua state belongs to. */
 hp_sandbox *hp_sandbox_of(struct lua_State *L);
 
-/* hp_sandbox_words loads the module lua/NAME.lua and adds the fields of the table that it returns to the words of scripts. */
+/* hp_sandbox_module leaves the value of module lua/NAME.lua on the stack; it runs the first time it is asked for. */
+hp_err hp_sandbox_module(hp_sandbox *sb, const char *name, hp_errmsg *e);
+
+/* hp_sandbox_words adds the fields of the table `words` of module lua/NAME.lua to the words of scripts. */
 hp_err hp_sandbox_words(hp_sandbox *sb, const char *name, hp_errmsg *e);
 
-/* hp_sandbox_word adds a word of its own to scripts and modules alike: `fn` finds `ctx` (borrowed) as its first upvalue, a light userdata. */
-void hp_sandbox_word(hp_sandbox *sb, const char *name, int (*fn)(struct lua_State *L), void *ctx);
+/* hp_sandbox_function gives the modules of lua/ (not scripts) a function of C: `fn` finds `ctx` (borrowed) as its first upvalue, a
+ * light userdata. */
+void hp_sandbox_function(hp_sandbox *sb, const char *name, int (*fn)(struct lua_State *L), void *ctx);
 
 /* hp_sandbox_file runs the script at `path` with the words so far and leaves its one result on the stack. HP_EINPUT: cannot be read,
  * is longer than 1 MiB, is a binary chunk, does not parse, or raises: "file:line: what". */
