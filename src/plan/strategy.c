@@ -109,8 +109,9 @@ void hp_strategy_print(const hp_strategy *s, hp_str *out)
     for (int i = 0; i < s->n_views; i++)
         hp_str_add(out, "mesh%s%s %s\n", *s->view_name[i] ? "." : "", s->view_name[i], s->view_mesh[i]);
     put_splits(out, "split", &s->split);
-    if (s->param_split.n >= 0)
-        put_splits(out, "param_split", &s->param_split);
+    if (s->param_split.n == 0)
+        hp_str_add(out, "param_split none\n");
+    put_splits(out, "param_split", &s->param_split);
     put_rules(out, "layout", &s->layout);
     put_states(out, s);
     put_int(out, "batch.global", s->batch.global, 0);
