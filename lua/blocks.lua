@@ -86,8 +86,8 @@ end
 
 local gated = { swiglu = true, geglu = true }
 
-local function act(cfg, gate, up)
-  if cfg.act == "swiglu" then return w.swiglu("act", gate, up) end
+local function act(cfg, name, gate, up)
+  if cfg.act == "swiglu" then return w.swiglu(name, gate, up) end
   if cfg.act == "geglu" then return w.gelu(gate) * up end
   local f = ({ gelu = w.gelu, silu = w.silu })[cfg.act]
   if not f then fail("act = '" .. tostring(cfg.act) .. "' is none of swiglu, geglu, gelu, silu") end
@@ -99,7 +99,7 @@ function B.mlp(x, cfg, ffn)
   ffn = ffn or "ffn"
   local gate = gated[cfg.act] and linear("gate", x, "embed -> " .. ffn, { bias = cfg.mlp_bias })
   local up = linear("up", x, "embed -> " .. ffn, { bias = cfg.mlp_bias })
-  return linear("down", act(cfg, gate, up), ffn .. " -> embed", { bias = cfg.mlp_bias, std = out_std(cfg) })
+  return linear("down", act(cfg, "act", gate, up), ffn .. " -> embed", { bias = cfg.mlp_bias, std = out_std(cfg) })
 end
 
 -- Settings of a mixture of experts (Shazeer et al., arXiv 1701.06538), as a family adds them to its own.
@@ -124,7 +124,9 @@ function B.moe(x, cfg)
   local xe = w.dispatch("dispatch", x, route)
   local gate = w.grouped("experts.gate", xe, route, "embed -> expert_ffn")
   local up = w.grouped("experts.up", xe, route, "embed -> expert_ffn")
-  local ye = w.grouped("experts.down", act(cfg, gate, up), route, "expert_ffn -> embed", { std = out_std(cfg) })
+  local hidden = act(cfg, "experts.act", gate, up)
+  w.name("act", hidden)
+  local ye = w.grouped("experts.down", hidden, route, "expert_ffn -> embed", { std = out_std(cfg) })
   local y = w.combine("combine", ye, route)
   return cfg.shared_ffn > 0 and y + scope("shared", B.mlp, x, cfg, "shared_ffn") or y
 end
@@ -159,8 +161,9 @@ function B.decoder(cfg, mixer, feed)
   w.train { lr = cfg.lr, decay = cfg.decay, warmup = cfg.warmup, clip = cfg.clip }
   return w.model(cfg.name, function(tokens, targets, positions)
     local x = w.embedding("embed", tokens, "vocab -> embed")
-    if cfg.positions then x = x + w.embedding("positions", positions, "positions -> embed") end
+    if cfg.positions then x = x + w.embedding("pos_embed", positions, "positions -> embed") end
     if cfg.embed_scale then x = x * math.sqrt(cfg.embed) end
+    if cfg.positions or cfg.embed_scale then w.name("embed.out", x) end
     x = w.repeated("layers", cfg.layers, B.layer(cfg, mixer, feed), x)
     local logits = linear("head", B.norm("norm", x, cfg), "embed -> vocab", { tied = cfg.tied and "embed", bias = cfg.head_bias })
     return w.cross_entropy("loss", logits, targets, { ignore = -100, over = "vocab" })

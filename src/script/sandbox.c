@@ -37,6 +37,7 @@ struct hp_sandbox {
     const char *spent;  /* what ran out, NULL while nothing did; sticky */
     int64_t started_ns; /* of the outermost call, 0 outside */
     int64_t used_ns;    /* by calls that are over */
+    char *script;       /* the chunk that runs, for errors behind a tail call */
     hp_err raised;      /* code of the last hp_sandbox_raise, and its text */
     char *raised_text;
 };
@@ -139,7 +140,8 @@ lua_State *hp_sandbox_lua(hp_sandbox *sb)
 
 /* --- errors ----------------------------------------------------------------------------------------------- */
 
-/* Pushes "file:line: " of the innermost script function, "" where none runs. Trusted modules are named "=lua/...". */
+/* Pushes "file:line: " of the innermost script function, "file: " where tail calls have dropped it, "" where none runs. Trusted
+ * modules are named "=lua/...". */
 static void push_where(lua_State *L)
 {
     lua_Debug ar;
@@ -150,7 +152,8 @@ static void push_where(lua_State *L)
             return;
         }
     }
-    lua_pushliteral(L, "");
+    const char *script = hp_sandbox_of(L)->script;
+    lua_pushfstring(L, script ? "%s: " : "%s", script ? script : "");
 }
 
 int hp_sandbox_raise(lua_State *L, hp_err code, const char *fmt, ...)
@@ -297,9 +300,15 @@ hp_err hp_sandbox_text(hp_sandbox *sb, const char *name, const char *text, size_
     const char *slash = strrchr(name, '/');
     hp_str_add(&chunk, "@%s", strlen(name) > 56 && slash ? slash + 1 : name);
     push_environment(sb->L);
-    hp_err err = load_chunk(sb, hp_str_text(&chunk), text, n, e);
-    hp_str_fini(&chunk);
-    return err ? err : hp_sandbox_call(sb, 0, e);
+    char *outer = sb->script;
+    sb->script = hp_str_take(&chunk);
+    hp_err err = load_chunk(sb, sb->script, text, n, e);
+    memmove(sb->script, sb->script + 1, strlen(sb->script));
+    if (!err)
+        err = hp_sandbox_call(sb, 0, e);
+    free(sb->script);
+    sb->script = outer;
+    return err;
 }
 
 hp_err hp_sandbox_file(hp_sandbox *sb, const char *path, hp_errmsg *e)
