@@ -18,7 +18,7 @@ static int cluster_put(lua_State *L)
     hp_cluster *c = lua_touserdata(L, lua_upvalueindex(1));
     hp_errmsg e;
     if (hp_cluster_set(c, luaL_checkstring(L, 1), luaL_checkstring(L, 2), luaL_checkstring(L, 3), lua_toboolean(L, 4), &e))
-        return hp_sandbox_raise(L, e.code, "%s", e.text);
+        return hp_script_raise(L, e.code, "%s", e.text);
     return 0;
 }
 

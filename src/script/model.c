@@ -30,7 +30,7 @@ static int check_tensor(lua_State *L, const hp_graph *g, int arg)
 {
     lua_Integer id = luaL_checkinteger(L, arg);
     if (id < 0 || id >= g->n_tensors)
-        return hp_sandbox_raise(L, HP_EINPUT, "this is no tensor of the model");
+        return hp_script_raise(L, HP_EINPUT, "this is no tensor of the model");
     return (int)id;
 }
 
@@ -42,9 +42,9 @@ static int graph_dim(lua_State *L)
     double size = luaL_checknumber(L, 2);
     const char *name = luaL_checkstring(L, 1);
     if (!(size >= 0 && size < 1e15) || size != (double)(int64_t)size)
-        return hp_sandbox_raise(L, HP_EINPUT, "dimension %s: %g is not a whole number from 1", name, size);
+        return hp_script_raise(L, HP_EINPUT, "dimension %s: %g is not a whole number from 1", name, size);
     if (hp_graph_dim(builder_of(L)->g, name, (int64_t)size, &id, &e))
-        return hp_sandbox_raise(L, e.code, "%s", e.text);
+        return hp_script_raise(L, e.code, "%s", e.text);
     lua_pushinteger(L, id);
     return 1;
 }
@@ -63,7 +63,7 @@ static int graph_tensor(lua_State *L)
     lua_Integer nd = luaL_len(L, 4);
     int dim[HP_MAX_DIMS], id;
     if (nd > HP_MAX_DIMS)
-        return hp_sandbox_raise(L, HP_EINPUT, "%s: %d dimensions are more than %d", name, (int)nd, HP_MAX_DIMS);
+        return hp_script_raise(L, HP_EINPUT, "%s: %d dimensions are more than %d", name, (int)nd, HP_MAX_DIMS);
     for (int d = 0; d < nd; d++) {
         lua_rawgeti(L, 4, d + 1);
         dim[d] = (int)luaL_checkinteger(L, -1);
@@ -71,7 +71,7 @@ static int graph_tensor(lua_State *L)
     }
     hp_errmsg e;
     if (hp_graph_tensor(g, name, kind_of[kind], (hp_dtype)dtype, (int)nd, dim, &id, &e))
-        return hp_sandbox_raise(L, e.code, "%s", e.text);
+        return hp_script_raise(L, e.code, "%s", e.text);
     g->tensor[id].init = (hp_init)luaL_checkoption(L, 5, "none", inits);
     g->tensor[id].init_std = (float)luaL_optnumber(L, 6, 0);
     g->tensor[id].decay = lua_toboolean(L, 7);
@@ -85,7 +85,7 @@ static int read_inputs(lua_State *L, const hp_graph *g, int arg, int *in)
     luaL_checktype(L, arg, LUA_TTABLE);
     lua_Integer n = luaL_len(L, arg);
     if (n >= HP_MAX_OPERANDS)
-        return hp_sandbox_raise(L, HP_EINPUT, "%d inputs are too many", (int)n);
+        return hp_script_raise(L, HP_EINPUT, "%d inputs are too many", (int)n);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, arg, i + 1);
         in[i] = lua_isboolean(L, -1) ? -1 : check_tensor(L, g, -1);
@@ -99,7 +99,7 @@ static int read_attrs(lua_State *L, int arg, hp_attr *attr)
 {
     lua_Integer n = lua_istable(L, arg) ? luaL_len(L, arg) : 0;
     if (n > HP_MAX_ATTRS)
-        return hp_sandbox_raise(L, HP_EINPUT, "%d attributes are too many", (int)n);
+        return hp_script_raise(L, HP_EINPUT, "%d attributes are too many", (int)n);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, arg, i + 1);
         lua_rawgeti(L, -1, 1);
@@ -120,7 +120,7 @@ static int graph_node(lua_State *L)
     int n_in = read_inputs(L, g, 3, in), n_attrs = read_attrs(L, 4, attr);
     hp_errmsg e;
     if (hp_graph_add(g, op, name, n_in, in, n_attrs, attr, &node, &e))
-        return hp_sandbox_raise(L, e.code, "%s", e.text);
+        return hp_script_raise(L, e.code, "%s", e.text);
     const hp_node *n = &g->node[node];
     luaL_checkstack(L, n->n_out, NULL);
     for (int i = 0; i < n->n_out; i++)
@@ -198,14 +198,14 @@ static int model_file(lua_State *L)
     hp_errmsg e;
     char *path;
     if (b->depth++ > 4)
-        return hp_sandbox_raise(L, HP_EINPUT, "families are nested too deeply");
+        return hp_script_raise(L, HP_EINPUT, "families are nested too deeply");
     hp_err err = hp_script_find("models", "model family", luaL_checkstring(L, 1), &path, &e);
     if (err)
-        return hp_sandbox_raise(L, HP_EINPUT, "%s", e.text);
+        return hp_script_raise(L, HP_EINPUT, "%s", e.text);
     err = hp_sandbox_file(hp_sandbox_of(L), path, &e);
     free(path);
     b->depth--;
-    return err ? hp_sandbox_raise(L, err, "%s", e.text) : 1;
+    return err ? hp_script_raise(L, err, "%s", e.text) : 1;
 }
 
 static void add_functions(hp_sandbox *sb, builder *b)

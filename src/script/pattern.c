@@ -5,7 +5,7 @@
  */
 #include "script/pattern.h"
 
-#include "script/sandbox.h"
+#include "script/meter.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -34,16 +34,16 @@ static void step(matcher *m, int64_t n)
 {
     m->steps += (int)(n < HANDFUL ? n : 0);
     if (n >= HANDFUL)
-        hp_sandbox_charge(m->L, n);
+        hp_script_charge(m->L, n);
     if (m->steps >= HANDFUL) {
-        hp_sandbox_charge(m->L, m->steps);
+        hp_script_charge(m->L, m->steps);
         m->steps = 0;
     }
 }
 
 static int malformed(matcher *m, const char *why)
 {
-    return hp_sandbox_raise(m->L, HP_EINPUT, "malformed pattern (%s)", why);
+    return hp_script_raise(m->L, HP_EINPUT, "malformed pattern (%s)", why);
 }
 
 /* --- one character against one item ---------------------------------------------------------------------- */
@@ -290,7 +290,7 @@ static const char *match_here(matcher *m, const char *s, const char *p)
 static const char *match(matcher *m, const char *s, const char *p)
 {
     if (++m->depth > MAX_DEPTH)
-        hp_sandbox_raise(m->L, HP_EINPUT, "the pattern is too complex");
+        hp_script_raise(m->L, HP_EINPUT, "the pattern is too complex");
     const char *r = match_here(m, s, p);
     m->depth--;
     return r;
@@ -315,11 +315,11 @@ static void push_capture(const matcher *m, int i, const char *s, const char *end
     if (i >= m->n_captures && i == 0) {
         lua_pushlstring(m->L, s, (size_t)(end - s));
     } else if (i >= m->n_captures) {
-        hp_sandbox_raise(m->L, HP_EINPUT, "invalid capture index %%%d", i + 1);
+        hp_script_raise(m->L, HP_EINPUT, "invalid capture index %%%d", i + 1);
     } else if (m->capture[i].len == CAPTURE_POSITION) {
         lua_pushinteger(m->L, m->capture[i].at - m->src + 1);
     } else if (m->capture[i].len == CAPTURE_OPEN) {
-        hp_sandbox_raise(m->L, HP_EINPUT, "malformed pattern (unfinished capture)");
+        hp_script_raise(m->L, HP_EINPUT, "malformed pattern (unfinished capture)");
     } else {
         lua_pushlstring(m->L, m->capture[i].at, (size_t)m->capture[i].len);
     }
@@ -350,7 +350,7 @@ static int find_plain(lua_State *L, const char *s, size_t ls, size_t from, const
 {
     const char *at = NULL;
     for (size_t i = from; i + lp <= ls && !at; i++) {
-        hp_sandbox_charge(L, 1 + (int64_t)lp / 16);
+        hp_script_charge(L, 1 + (int64_t)lp / 16);
         if (memcmp(s + i, p, lp) == 0)
             at = s + i;
     }
@@ -452,7 +452,7 @@ static void add_template(const matcher *m, luaL_Buffer *b, const char *s, const 
             lua_remove(m->L, -2);
             luaL_addvalue(b);
         } else {
-            hp_sandbox_raise(m->L, HP_EINPUT, "invalid use of '%%' in the replacement of gsub");
+            hp_script_raise(m->L, HP_EINPUT, "invalid use of '%%' in the replacement of gsub");
         }
     }
 }
@@ -477,7 +477,7 @@ static void add_replacement(const matcher *m, luaL_Buffer *b, const char *s, con
     } else if (lua_isstring(L, -1)) {
         luaL_addvalue(b);
     } else {
-        hp_sandbox_raise(L, HP_EINPUT, "gsub: the replacement is a %s", luaL_typename(L, -1));
+        hp_script_raise(L, HP_EINPUT, "gsub: the replacement is a %s", luaL_typename(L, -1));
     }
 }
 
@@ -527,10 +527,10 @@ static int string_rep(lua_State *L)
     }
     double total = (double)times * (double)n + (double)(times - 1) * (double)n_sep;
     if (total > MAX_REP)
-        return hp_sandbox_raise(L, HP_EINPUT, "string.rep would make %.0f bytes; the limit is %d", total, MAX_REP);
+        return hp_script_raise(L, HP_EINPUT, "string.rep would make %.0f bytes; the limit is %d", total, MAX_REP);
     luaL_Buffer b;
     luaL_buffinit(L, &b);
-    hp_sandbox_charge(L, times);
+    hp_script_charge(L, times);
     while (times-- > 0) {
         luaL_addlstring(&b, s, n);
         if (times > 0)

@@ -1,4 +1,4 @@
-/* sandbox.c -- budgets live in the allocator, in the count hook and in charge(); all three look at one `spent` flag.
+/* sandbox.c -- the words of scripts are a copy of Lua's harmless ones; scripts, modules and errors between them.
  *
  * Invariants: no function of C that a script can reach loops longer than it charges for; nothing runs while hooks are off (no xpcall handler,
  * no `__close` of a dead coroutine, no finalizer: coroutines, xpcall and `__gc` are not there); once `spent`, the hook fires at
@@ -6,10 +6,10 @@
  */
 #include "script/sandbox.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/paths.h"
 #include "base/str.h"
+#include "script/meter.h"
 #include "script/pattern.h"
 
 #include <lauxlib.h>
@@ -24,107 +24,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { HOOK_EVERY = 100, MAX_SCRIPT = 1 << 20, MAX_NEAR = 512 };
-
-static const hp_sandbox_limits defaults = {50000000, (size_t)256 << 20, (size_t)32 << 20, 1.9};
+enum { MAX_SCRIPT = 1 << 20, MAX_NEAR = 512 };
 
 struct hp_sandbox {
+    hp_meter meter;
     lua_State *L;
-    hp_sandbox_limits limit;
-    char *data;         /* the data folder */
-    int64_t left;       /* instructions */
-    size_t bytes;       /* allocated now */
-    const char *spent;  /* what ran out, NULL while nothing did; sticky */
-    int64_t started_ns; /* of the outermost call, 0 outside */
-    int64_t used_ns;    /* by calls that are over */
-    char *script;       /* the chunk that runs, for errors behind a tail call */
-    hp_err raised;      /* code of the last hp_sandbox_raise, and its text */
-    char *raised_text;
+    char *data; /* the data folder */
 };
-
-/* --- budgets ---------------------------------------------------------------------------------------------- */
-
-static void spend(hp_sandbox *sb, const char *what)
-{
-    if (!sb->spent)
-        sb->spent = what;
-}
-
-static void check_time(hp_sandbox *sb)
-{
-    if (!sb->started_ns)
-        return;
-    int64_t used = sb->used_ns + hp_now_ns() - sb->started_ns;
-    if ((double)used > sb->limit.seconds * 1e9)
-        spend(sb, "its time");
-}
-
-/* A large block costs the time to touch it; small ones are paid by the instructions around them. */
-static bool may_allocate(hp_sandbox *sb, size_t more, size_t size)
-{
-    if (size > 65536) {
-        check_time(sb);
-        sb->left -= (int64_t)(more / 16);
-        if (sb->left <= 0)
-            spend(sb, "its instructions");
-        if (sb->spent)
-            return false;
-    }
-    return size <= sb->limit.block_bytes && sb->bytes + more <= sb->limit.bytes;
-}
-
-static void *allocate(void *ud, void *p, size_t old, size_t size)
-{
-    hp_sandbox *sb = ud;
-    if (!p)
-        old = 0;
-    if (size == 0) {
-        sb->bytes -= old;
-        free(p);
-        return NULL;
-    }
-    if (size > old && !may_allocate(sb, size - old, size))
-        return NULL;
-    void *q = realloc(p, size);
-    if (q)
-        sb->bytes += size - old;
-    return q;
-}
-
-static int raise_spent(lua_State *L, hp_sandbox *sb)
-{
-    return hp_sandbox_raise(L, HP_EINPUT,
-                            "the script has spent %s (the limit is %lld million instructions, %.1f s)", sb->spent,
-                            (long long)(sb->limit.instructions / 1000000), sb->limit.seconds);
-}
-
-static void on_count(lua_State *L, lua_Debug *ar)
-{
-    (void)ar;
-    hp_sandbox *sb = hp_sandbox_of(L);
-    sb->left -= HOOK_EVERY;
-    if (sb->left <= 0)
-        spend(sb, "its instructions");
-    check_time(sb);
-    if (sb->spent) {
-        lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
-        raise_spent(L, sb);
-    }
-}
-
-void hp_sandbox_charge(lua_State *L, int64_t units)
-{
-    hp_sandbox *sb = hp_sandbox_of(L);
-    if (units < 0 || units > sb->left)
-        units = sb->left;
-    sb->left -= units;
-    if (sb->left <= 0)
-        spend(sb, "its instructions");
-    if (units > 10000)
-        check_time(sb);
-    if (sb->spent)
-        raise_spent(L, sb);
-}
 
 hp_sandbox *hp_sandbox_of(lua_State *L)
 {
@@ -140,39 +46,6 @@ lua_State *hp_sandbox_lua(hp_sandbox *sb)
 
 /* --- errors ----------------------------------------------------------------------------------------------- */
 
-/* Pushes "file:line: " of the innermost script function, "file: " where tail calls have dropped it, "" where none runs. Trusted
- * modules are named "=lua/...". */
-static void push_where(lua_State *L)
-{
-    lua_Debug ar;
-    for (int level = 0; lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "Sl", &ar);
-        if (ar.source[0] == '@' && ar.currentline > 0) {
-            lua_pushfstring(L, "%s:%d: ", ar.source + 1, ar.currentline);
-            return;
-        }
-    }
-    const char *script = hp_sandbox_of(L)->script;
-    lua_pushfstring(L, script ? "%s: " : "%s", script ? script : "");
-}
-
-int hp_sandbox_raise(lua_State *L, hp_err code, const char *fmt, ...)
-{
-    char text[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    push_where(L);
-    lua_pushstring(L, text);
-    lua_concat(L, 2);
-    hp_sandbox *sb = hp_sandbox_of(L);
-    sb->raised = code;
-    free(sb->raised_text);
-    sb->raised_text = hp_xstrdup(lua_tostring(L, -1));
-    return lua_error(L);
-}
-
 /* What goes wrong inside C or a trusted module gets the script's line in front. */
 static int on_error(lua_State *L)
 {
@@ -182,7 +55,7 @@ static int on_error(lua_State *L)
         lua_replace(L, 1);
         text = lua_tostring(L, 1);
     }
-    push_where(L);
+    hp_script_where(L);
     const char *where = lua_tostring(L, -1);
     if (strncmp(text, where, strcspn(where, ":")) == 0)
         lua_settop(L, 1);
@@ -196,14 +69,14 @@ static hp_err report(hp_sandbox *sb, int status, hp_errmsg *e)
     lua_State *L = sb->L;
     const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error without a text";
     hp_err code = HP_EINPUT;
-    if (status == LUA_ERRMEM && !sb->spent) {
+    if (status == LUA_ERRMEM && !sb->meter.spent) {
         hp_fail(e, code, "the script needs too much memory (the limit is %zu MiB, %zu MiB in one value)",
-                sb->limit.bytes >> 20, sb->limit.block_bytes >> 20);
+                sb->meter.limit.bytes >> 20, sb->meter.limit.block_bytes >> 20);
     } else if (status == LUA_ERRMEM) {
-        hp_fail(e, code, "the script has spent %s", sb->spent);
+        hp_fail(e, code, "the script has spent %s", sb->meter.spent);
     } else {
-        if (sb->raised_text && strcmp(sb->raised_text, text) == 0)
-            code = sb->raised;
+        if (sb->meter.raised_text && strcmp(sb->meter.raised_text, text) == 0)
+            code = sb->meter.raised;
         hp_fail(e, code, "%s", text);
     }
     lua_pop(L, 1);
@@ -216,14 +89,9 @@ hp_err hp_sandbox_call(hp_sandbox *sb, int n_args, hp_errmsg *e)
     int handler = lua_gettop(L) - n_args;
     lua_pushcfunction(L, on_error);
     lua_insert(L, handler);
-    bool outermost = sb->started_ns == 0;
-    if (outermost)
-        sb->started_ns = hp_now_ns();
+    int outermost = hp_meter_begin(&sb->meter);
     int status = lua_pcall(L, n_args, 1, handler);
-    if (outermost) {
-        sb->used_ns += hp_now_ns() - sb->started_ns;
-        sb->started_ns = 0;
-    }
+    hp_meter_end(&sb->meter, outermost);
     lua_remove(L, handler);
     return status == LUA_OK ? HP_OK : report(sb, status, e);
 }
@@ -279,7 +147,7 @@ static int unknown_word(lua_State *L)
         if (lua_type(L, -2) == LUA_TSTRING && n < MAX_NEAR)
             names[n++] = lua_tostring(L, -2);
     const char *near = hp_near(key, names, n);
-    return hp_sandbox_raise(L, HP_EINPUT, "unknown word '%s'; the nearest is '%s'", key, near ? near : "?");
+    return hp_script_raise(L, HP_EINPUT, "unknown word '%s'; the nearest is '%s'", key, near ? near : "?");
 }
 
 static void push_environment(lua_State *L)
@@ -300,14 +168,14 @@ hp_err hp_sandbox_text(hp_sandbox *sb, const char *name, const char *text, size_
     const char *slash = strrchr(name, '/');
     hp_str_add(&chunk, "@%s", strlen(name) > 56 && slash ? slash + 1 : name);
     push_environment(sb->L);
-    char *outer = sb->script;
-    sb->script = hp_str_take(&chunk);
-    hp_err err = load_chunk(sb, sb->script, text, n, e);
-    memmove(sb->script, sb->script + 1, strlen(sb->script));
+    char *outer = sb->meter.script;
+    sb->meter.script = hp_str_take(&chunk);
+    hp_err err = load_chunk(sb, sb->meter.script, text, n, e);
+    memmove(sb->meter.script, sb->meter.script + 1, strlen(sb->meter.script));
     if (!err)
         err = hp_sandbox_call(sb, 0, e);
-    free(sb->script);
-    sb->script = outer;
+    free(sb->meter.script);
+    sb->meter.script = outer;
     return err;
 }
 
@@ -393,10 +261,10 @@ static int word_require(lua_State *L)
     size_t n = strlen(name);
     for (const char *p = name; *p; p++)
         if (!islower((unsigned char)*p) && *p != '_')
-            return hp_sandbox_raise(L, HP_EINPUT, "require '%.40s': only modules of lua/ can be required", name);
+            return hp_script_raise(L, HP_EINPUT, "require '%.40s': only modules of lua/ can be required", name);
     hp_errmsg e = {0};
     hp_err err = n == 0 || n > 40 ? hp_fail(&e, HP_EINPUT, "no such module") : hp_sandbox_module(hp_sandbox_of(L), name, &e);
-    return err ? hp_sandbox_raise(L, HP_EINPUT, "require '%.40s': %s", name, e.text) : 1;
+    return err ? hp_script_raise(L, HP_EINPUT, "require '%.40s': %s", name, e.text) : 1;
 }
 
 static int word_setmetatable(lua_State *L)
@@ -409,12 +277,12 @@ static int word_setmetatable(lua_State *L)
             lua_pushstring(L, refused[i]);
             lua_rawget(L, 2);
             if (!lua_isnil(L, -1))
-                return hp_sandbox_raise(L, HP_EINPUT, "setmetatable: %s is not allowed in a script", refused[i]);
+                return hp_script_raise(L, HP_EINPUT, "setmetatable: %s is not allowed in a script", refused[i]);
             lua_pop(L, 1);
         }
     }
     if (luaL_getmetafield(L, 1, "__metatable") != LUA_TNIL)
-        return hp_sandbox_raise(L, HP_EINPUT, "setmetatable: the metatable is protected");
+        return hp_script_raise(L, HP_EINPUT, "setmetatable: the metatable is protected");
     lua_settop(L, 2);
     lua_setmetatable(L, 1);
     return 1;
@@ -427,7 +295,7 @@ static int word_fail(lua_State *L)
     hp_err err = strcmp(code, "usage") == 0        ? HP_EUSAGE
                  : strcmp(code, "infeasible") == 0 ? HP_EINFEASIBLE
                                                    : HP_EINPUT;
-    return hp_sandbox_raise(L, err, "%s", text);
+    return hp_script_raise(L, err, "%s", text);
 }
 
 /* near(word, list): the member of a list of texts that is nearest to a word. */
@@ -454,7 +322,7 @@ static int word_bytes(lua_State *L)
     hp_errmsg e = {0};
     long long n;
     if (hp_parse_bytes(luaL_checkstring(L, 1), &n, &e))
-        return hp_sandbox_raise(L, HP_EINPUT, "%s", e.text);
+        return hp_script_raise(L, HP_EINPUT, "%s", e.text);
     lua_pushinteger(L, n);
     return 1;
 }
@@ -469,7 +337,7 @@ static int charged(lua_State *L)
     else if (lua_type(L, 1) == LUA_TTABLE)
         cost = (double)luaL_len(L, 1) * (kind == 's' ? 8 : lua_gettop(L) > (kind == 'i' ? 2 : 1));
     if (cost > 0)
-        hp_sandbox_charge(L, cost < 1e15 ? (int64_t)cost : INT64_MAX);
+        hp_script_charge(L, cost < 1e15 ? (int64_t)cost : INT64_MAX);
     int n = lua_gettop(L);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -551,17 +419,8 @@ hp_err hp_sandbox_new(const hp_sandbox_limits *limits, hp_sandbox **out, hp_errm
         return err;
     hp_sandbox *sb = hp_xcalloc(1, sizeof *sb);
     sb->data = data;
-    sb->limit = limits ? *limits : defaults;
-    if (!sb->limit.instructions)
-        sb->limit.instructions = defaults.instructions;
-    if (!sb->limit.bytes)
-        sb->limit.bytes = defaults.bytes;
-    if (!sb->limit.block_bytes)
-        sb->limit.block_bytes = defaults.block_bytes;
-    if (sb->limit.seconds <= 0)
-        sb->limit.seconds = defaults.seconds;
-    sb->left = sb->limit.instructions;
-    sb->L = lua_newstate(allocate, sb);
+    hp_meter_init(&sb->meter, limits);
+    sb->L = lua_newstate(hp_meter_allocate, &sb->meter);
     if (!sb->L) {
         hp_sandbox_free(sb);
         return hp_fail(e, HP_EINTERNAL, "a Lua state could not be made: out of memory");
@@ -570,7 +429,7 @@ hp_err hp_sandbox_new(const hp_sandbox_limits *limits, hp_sandbox **out, hp_errm
     lua_pushcfunction(sb->L, set_up);
     err = hp_sandbox_call(sb, 0, e);
     lua_settop(sb->L, 0);
-    lua_sethook(sb->L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
+    hp_meter_watch(sb->L);
     if (err) {
         hp_sandbox_free(sb);
         return err;
@@ -585,7 +444,7 @@ void hp_sandbox_free(hp_sandbox *sb)
         return;
     if (sb->L)
         lua_close(sb->L);
-    free(sb->raised_text);
+    hp_meter_fini(&sb->meter);
     free(sb->data);
     free(sb);
 }

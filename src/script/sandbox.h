@@ -7,13 +7,14 @@
  * charges every step (script/pattern.h).
  *
  * A script runs in an environment of *words* that its kind of script has (model, strategy, cluster ...): an unknown word is an error with
- * the nearest known one. Modules of lua/ are trusted: an error that they raise by hp_sandbox_raise, or by the word `fail`, names the script's
+ * the nearest known one. Modules of lua/ are trusted: an error that they raise by hp_script_raise (script/meter.h), or by the word `fail`, names the script's
  * line, not theirs. Not for several threads at once. Room: script; uses base.
  */
 #ifndef HP_SCRIPT_SANDBOX_H
 #define HP_SCRIPT_SANDBOX_H
 
 #include "base/err.h"
+#include "script/meter.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,13 +22,6 @@
 struct lua_State;
 
 typedef struct hp_sandbox hp_sandbox;
-
-/* hp_sandbox_limits are the budgets; zero means the default: 50 million instructions, 256 MiB, 32 MiB a block, 1.9 s. */
-typedef struct hp_sandbox_limits {
-    int64_t instructions;
-    size_t bytes, block_bytes;
-    double seconds;
-} hp_sandbox_limits;
 
 /* hp_sandbox_new makes a sandbox with the safe words of Lua; `limits` may be NULL. HP_EINTERNAL where the data folder is missing. */
 hp_err hp_sandbox_new(const hp_sandbox_limits *limits, hp_sandbox **out, hp_errmsg *e);
@@ -60,11 +54,5 @@ hp_err hp_sandbox_text(hp_sandbox *sb, const char *name, const char *text, size_
 
 /* hp_sandbox_call calls the function and `n_args` arguments on top of the stack in protected mode and leaves one result. */
 hp_err hp_sandbox_call(hp_sandbox *sb, int n_args, hp_errmsg *e);
-
-/* hp_sandbox_raise ends the running script with `code` and a message at the script's line; for C functions called by Lua. */
-int hp_sandbox_raise(struct lua_State *L, hp_err code, const char *fmt, ...) HP_PRINTF(3, 4);
-
-/* hp_sandbox_charge takes `units` from the instruction budget and raises when it is spent; for C functions that loop. */
-void hp_sandbox_charge(struct lua_State *L, int64_t units);
 
 #endif

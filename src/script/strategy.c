@@ -96,7 +96,7 @@ static int strategy_put(lua_State *L)
         }
         return 0;
     }
-    return hp_sandbox_raise(L, HP_EINTERNAL, "the strategy has no field '%s'", path);
+    return hp_script_raise(L, HP_EINTERNAL, "the strategy has no field '%s'", path);
 }
 
 /* strategy_rule(list, glob, key, value) */
@@ -122,7 +122,7 @@ static int strategy_split(lua_State *L)
     hp_splits *list = strcmp(luaL_checkstring(L, 1), "split") == 0 ? &s->split : &s->param_split;
     enum { MOST = sizeof list->rule / sizeof *list->rule };
     if (list->n >= MOST)
-        return hp_sandbox_raise(L, HP_EINPUT, "a split has at most %d entries", MOST);
+        return hp_script_raise(L, HP_EINPUT, "a split has at most %d entries", MOST);
     const char *order = luaL_optstring(L, 4, NULL);
     list->rule[list->n++] = (hp_split_rule){.dim = keep(s, luaL_checkstring(L, 2)),
                                             .axes = keep(s, luaL_checkstring(L, 3)),
@@ -136,7 +136,7 @@ static int strategy_view(lua_State *L)
     hp_strategy *s = strategy_of(L);
     enum { MOST = sizeof s->view_name / sizeof *s->view_name };
     if (s->n_views >= MOST)
-        return hp_sandbox_raise(L, HP_EINPUT, "a strategy has at most %d views", MOST);
+        return hp_script_raise(L, HP_EINPUT, "a strategy has at most %d views", MOST);
     s->view_name[s->n_views] = keep(s, luaL_checkstring(L, 1));
     s->view_mesh[s->n_views++] = keep(s, luaL_checkstring(L, 2));
     return 0;
@@ -151,7 +151,7 @@ static int strategy_item(lua_State *L)
     int *n = unit ? &s->states.n_units : &s->pipeline.n_stages;
     int most = unit ? (int)(sizeof s->states.unit / sizeof *item) : (int)(sizeof s->pipeline.stage / sizeof *item);
     if (*n >= most)
-        return hp_sandbox_raise(L, HP_EINPUT, "at most %d %s can be listed", most, unit ? "units" : "stages");
+        return hp_script_raise(L, HP_EINPUT, "at most %d %s can be listed", most, unit ? "units" : "stages");
     item[(*n)++] = keep(s, luaL_checkstring(L, 2));
     return 0;
 }
