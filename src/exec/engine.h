@@ -118,7 +118,7 @@ typedef struct hp_engine {
     pthread_cond_t work, link;
     hp_queue *ready;           /* per worker: of its devices */
     hp_queue due;              /* transfers whose bytes have been moved, by deadline */
-    int sleeping, running;
+    int sleeping, running, queued; /* threads asleep and at work, entries in all ready queues */
     int64_t left;              /* instances of the step that are not done */
     bool step_open, quit;
     hp_err code;

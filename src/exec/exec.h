@@ -11,6 +11,7 @@
 #define HP_EXEC_EXEC_H
 
 #include "base/err.h"
+#include "op/data.h"
 #include "op/op.h"
 #include "plan/plan.h"
 #include "trace/trace.h"
@@ -23,14 +24,15 @@ typedef struct hp_exec_options {
     uint64_t seed;
     int workers;               /* 0: min(cores, devices) */
     int cores;                 /* 0: those this process may use */
-    bool pin;                  /* bind each worker to cores of its own (where they suffice) */
+    bool pin;                  /* bind each worker (the calling thread too) to cores of its own */
     hp_kernels kernels;
     bool poison;               /* fill dead bytes with NaN, to prove lifetimes */
     double link_bandwidth[HP_LINKS]; /* bytes/s, 0: as fast as memory goes */
     double link_latency[HP_LINKS];   /* seconds */
     int n_slow;
     double slow[64];           /* per device (global number): its compute takes so many times as long; 0 and 1: as it is */
-    char data[512];            /* child: what its loader is told (opened by hp_exec_source of cli) */
+    char corpus[512];          /* child: file that LOAD tasks read (op/data.h), "" made-up tokens */
+    hp_data_options data;
     char tap[128];             /* child: glob of task names whose outputs are kept for hp_exec_tap_next; "" none */
 } hp_exec_options;
 
@@ -57,8 +59,8 @@ typedef struct hp_exec_tap {
  * not called; a plan with LOAD tasks needs `load`. */
 typedef struct hp_exec_hooks {
     void *ctx;
-    /* load fills a box of input `name` (global coordinates in *box) for a microbatch; micro = -1: of the whole step. */
-    hp_err (*load)(void *ctx, const char *name, int64_t step, int64_t micro, const hp_operand *box, hp_errmsg *e);
+    hp_fill_fn *load; /* with load_ctx; fills a box of an input for a microbatch; micro = -1: of the whole step */
+    void *load_ctx;
     void (*tap)(void *ctx, const hp_exec_tap *t);
     /* step is called between steps, by one thread. */
     void (*step)(void *ctx, const hp_exec_metrics *m);

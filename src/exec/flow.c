@@ -11,7 +11,7 @@ typedef struct build {
     const hp_mesh *m;
     uint32_t atoms, match, split, reduced; /* within atoms: must agree, split the source, are reduced */
     int *coord;      /* [rank][atom] */
-    hp_box *from, *to;
+    const hp_box *from, *to; /* per rank */
     hp_flow *f;
     int *group, n_group; /* of the rank at work */
     int *n_own;      /* per rank: its pieces before parts are shared out */
@@ -194,23 +194,18 @@ static hp_err build_all(build *b, hp_errmsg *e)
     return HP_OK;
 }
 
-hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to, const hp_shape *shape, hp_flow **out,
-                   hp_errmsg *e)
+hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to, const hp_box *from_box, const hp_box *to_box,
+                   hp_flow **out, hp_errmsg *e)
 {
     size_t n = (size_t)m->n_ranks;
-    build b = {.m = m, .atoms = atoms, .f = hp_xcalloc(1, sizeof(hp_flow))};
+    build b = {.m = m, .atoms = atoms, .from = from_box, .to = to_box, .f = hp_xcalloc(1, sizeof(hp_flow))};
     b.f->n_ranks = m->n_ranks;
     b.coord = hp_xcalloc(n * HP_MAX_ATOMS, sizeof *b.coord);
-    b.from = hp_xmalloc(n * sizeof *b.from);
-    b.to = hp_xmalloc(n * sizeof *b.to);
     b.group = hp_xmalloc(n * sizeof *b.group);
     b.n_own = hp_xcalloc(n, sizeof *b.n_own);
     b.own = hp_xcalloc(n, sizeof *b.own);
-    for (int r = 0; r < m->n_ranks; r++) {
+    for (int r = 0; r < m->n_ranks; r++)
         hp_mesh_coord(m, r, b.coord + r * HP_MAX_ATOMS);
-        b.from[r] = hp_layout_box(m, from, shape, r);
-        b.to[r] = hp_layout_box(m, to, shape, r);
-    }
     for (int d = 0; d < from->nd; d++)
         b.split |= hp_layout_mask(from, d) & atoms;
     hp_err rc = find_reduction(&b, from, to, e);
@@ -218,8 +213,6 @@ hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, cons
     if (!rc)
         rc = build_all(&b, e);
     free(b.coord);
-    free(b.from);
-    free(b.to);
     free(b.group);
     free(b.n_own);
     free(b.own);

@@ -24,10 +24,11 @@ typedef struct hp_flow {
     hp_piece *piece;
 } hp_flow;
 
-/* hp_flow_new makes the flow from layout `from` to `to` of a tensor within the groups of `atoms` (0: every rank by itself). HP_EINFEASIBLE says
+/* hp_flow_new makes the flow from layout `from` to `to` of a tensor within the groups of `atoms` (0: every rank by itself); from_box and to_box
+ * [n_ranks] are what the ranks hold (the layouts' boxes, or those turned along a ring). HP_EINFEASIBLE says
  * why no group member could supply a box, or that two kinds of reduction meet in one move. */
-hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to, const hp_shape *shape, hp_flow **out,
-                   hp_errmsg *e);
+hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to, const hp_box *from_box, const hp_box *to_box,
+                   hp_flow **out, hp_errmsg *e);
 
 /* hp_flow_free frees a flow; NULL is nothing. */
 void hp_flow_free(hp_flow *f);

@@ -7,8 +7,7 @@
 typedef struct known_flow {
     int side;
     uint32_t atoms;
-    hp_layout from, to;
-    hp_shape shape;
+    const hp_buffer *from, *to; /* the first that were met */
     hp_flow *flow;
 } known_flow;
 
@@ -61,21 +60,38 @@ static bool same_shape(const hp_shape *a, const hp_shape *b)
     return true;
 }
 
-hp_err hp_known_flow(hp_known *k, const hp_side *s, uint32_t atoms, const hp_buffer *from, const hp_buffer *to, hp_flow **out, hp_errmsg *e)
+static bool same_lie(const hp_buffer *a, const hp_buffer *b)
+{
+    return hp_layout_equal(&a->layout, &b->layout) && a->turn == b->turn && (a->turn == 0 || a->turn_atoms == b->turn_atoms) &&
+           same_shape(&a->shape, &b->shape);
+}
+
+static hp_err make_flow(const hp_side *s, uint32_t atoms, int from, int to, hp_flow **out, hp_errmsg *e)
+{
+    hp_box *box = hp_xmalloc(2 * (size_t)s->n_ranks * sizeof *box);
+    for (int r = 0; r < s->n_ranks; r++) {
+        box[r] = *hp_box_of(s, r, from);
+        box[s->n_ranks + r] = *hp_box_of(s, r, to);
+    }
+    hp_err rc = hp_flow_new(&s->p->mesh, atoms, &s->p->buffer[from].layout, &s->p->buffer[to].layout, box, box + s->n_ranks, out, e);
+    free(box);
+    return rc;
+}
+
+hp_err hp_known_flow(hp_known *k, const hp_side *s, uint32_t atoms, int from, int to, hp_flow **out, hp_errmsg *e)
 {
     for (int i = 0; i < k->n_flows; i++) {
         const known_flow *f = &k->flow[i];
-        if (f->side == s->index && f->atoms == atoms && hp_layout_equal(&f->from, &from->layout) && hp_layout_equal(&f->to, &to->layout) &&
-            same_shape(&f->shape, &from->shape)) {
+        if (f->side == s->index && f->atoms == atoms && same_lie(f->from, &s->p->buffer[from]) && same_lie(f->to, &s->p->buffer[to])) {
             *out = f->flow;
             return HP_OK;
         }
     }
-    hp_err rc = hp_flow_new(&s->p->mesh, atoms, &from->layout, &to->layout, &from->shape, out, e);
+    hp_err rc = make_flow(s, atoms, from, to, out, e);
     if (rc)
         return rc;
     k->flow = hp_grow(k->flow, &k->cap_flows, k->n_flows + 1, sizeof *k->flow);
-    k->flow[k->n_flows++] = (known_flow){s->index, atoms, from->layout, to->layout, from->shape, *out};
+    k->flow[k->n_flows++] = (known_flow){s->index, atoms, &s->p->buffer[from], &s->p->buffer[to], *out};
     return HP_OK;
 }
 

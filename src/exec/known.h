@@ -11,7 +11,7 @@ hp_known *hp_known_new(void);
 void hp_known_free(hp_known *k);
 
 /* hp_known_flow finds or makes the flow between two buffers of a side; errors as hp_flow_new. */
-hp_err hp_known_flow(hp_known *k, const hp_side *s, uint32_t atoms, const hp_buffer *from, const hp_buffer *to, hp_flow **out, hp_errmsg *e);
+hp_err hp_known_flow(hp_known *k, const hp_side *s, uint32_t atoms, int from, int to, hp_flow **out, hp_errmsg *e);
 
 /* hp_known_groups finds or makes the groups of a mask of atoms. */
 const hp_groups *hp_known_groups(hp_known *k, const hp_side *s, uint32_t atoms);

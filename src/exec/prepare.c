@@ -77,7 +77,7 @@ static void place_boxes(hp_engine *g, hp_side *s)
     s->box = hp_arena_alloc(&g->arena, (size_t)s->n_ranks * (size_t)s->p->n_buffers * sizeof *s->box);
     for (int r = 0; r < s->n_ranks; r++)
         for (int i = 0; i < s->p->n_buffers; i++)
-            s->box[(int64_t)r * s->p->n_buffers + i] = hp_layout_box(&s->p->mesh, &s->p->buffer[i].layout, &s->p->buffer[i].shape, r);
+            s->box[(int64_t)r * s->p->n_buffers + i] = hp_buffer_box(s->p, i, r);
 }
 
 /* Counts what each instance waits for, and lists who waits for it; what follows a SEND on its stream waits for the posting only. */
@@ -169,13 +169,12 @@ static hp_err prepare_coll(hp_engine *g, hp_side *s, hp_info *in, hp_errmsg *e)
     in->groups = hp_known_groups(g->known, s, atoms);
     in->flow = flow;
     for (int i = 0; i < t->n_in; i++) {
-        const hp_buffer *a = &s->p->buffer[t->buf[i]], *b = &s->p->buffer[t->buf[t->n_in + i]];
         hp_err rc = check_pair(s->p, t, i, e);
         if (!rc)
-            rc = hp_known_flow(g->known, s, atoms, a, b, &flow[i], e);
+            rc = hp_known_flow(g->known, s, atoms, t->buf[i], t->buf[t->n_in + i], &flow[i], e);
         if (rc)
             return hp_fail_at(e, "task %s of %s (%s)", t->name, s->p->name, hp_coll_name(t->coll));
-        in->routed = in->routed || a->route >= 0;
+        in->routed = in->routed || s->p->buffer[t->buf[i]].route >= 0;
         if (i > 0)
             in->stage_at[i] = in->stage_at[i - 1] + s->p->buffer[t->buf[t->n_in + i - 1]].bytes;
     }

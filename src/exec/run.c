@@ -80,10 +80,8 @@ static hp_err make_ready(hp_engine *g, const hp_expansion *x, hp_errmsg *e)
     choose_workers(g);
     allocate_scratch(g);
     read_inject(g);
-    if (g->o->poison) {
+    if (g->o->poison)
         hp_poison_prepare(g);
-        hp_poison_step(g);
-    }
     for (int k = 0; k < g->n_sides; k++)
         for (int r = 0; r < g->side[k].n_ranks && !rc; r++)
             rc = hp_work_init(g, &g->side[k], r, e);

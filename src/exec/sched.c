@@ -48,14 +48,20 @@ static void set_state(hp_span *sp, int state)
 
 /* --- waking --- */
 
-static void changed(hp_engine *g, bool all)
+/* Everybody should look again. */
+static void changed(hp_engine *g)
 {
     atomic_fetch_add_explicit(&g->version, 1, memory_order_release);
-    if (all)
-        pthread_cond_broadcast(&g->work);
-    else if (g->sleeping > 0)
+    pthread_cond_broadcast(&g->work);
+    pthread_cond_signal(&g->link);
+}
+
+/* Wakes sleepers for the work that is queued, beyond the `taken` entries that awake threads are about to take. */
+static void wake(hp_engine *g, int taken)
+{
+    for (int i = 0; i < g->sleeping && i < g->queued - taken; i++)
         pthread_cond_signal(&g->work);
-    if (g->paced)
+    if (g->paced && g->queued > 0)
         pthread_cond_signal(&g->link);
 }
 
@@ -65,7 +71,7 @@ static void fail(hp_engine *g, hp_err rc, const hp_errmsg *e)
         g->code = rc;
         g->error = *e;
     }
-    changed(g, true);
+    changed(g);
 }
 
 /* --- becoming ready --- */
@@ -76,7 +82,8 @@ static void push(hp_engine *g, const hp_side *s, int rank, int inst)
     bool comm = hp_info_of(s, inst)->comm;
     hp_work w = {((int64_t)!comm << 60) + ((int64_t)inst << 24) + device, s->index, rank, inst, comm};
     hp_queue_push(&g->ready[(int64_t)device * g->workers / g->n_devices], w);
-    changed(g, false);
+    g->queued++;
+    atomic_fetch_add_explicit(&g->version, 1, memory_order_release);
 }
 
 static void release(hp_engine *g, hp_side *s, int rank, int inst);
@@ -107,7 +114,7 @@ static void finish(hp_engine *g, hp_side *s, int rank, int inst, int64_t at)
     if (g->o->poison)
         hp_poison_done(s, rank, inst);
     if (--g->left == 0)
-        changed(g, true);
+        changed(g);
     release_successors(g, s, rank, inst);
 }
 
@@ -239,8 +246,8 @@ static void post(hp_engine *g, hp_side *s, int rank, int inst)
         int dst = m->move[i].dst;
         if (m->move[i].src != rank || (i > 0 && m->move[i - 1].src == rank && m->move[i - 1].dst == dst))
             continue;
-        int64_t at = hp_at(b, dst, to);
-        if (--b->posts[at] == 0 && b->pending[at] == 0)
+        bool arrived = atomic_load_explicit(&span(g, b, dst, to)->state, memory_order_relaxed) == 1;
+        if (--b->posts[hp_at(b, dst, to)] == 0 && arrived)
             begin_recv(g, b, dst, to);
     }
     if (m->n_to[rank] == 0) {
@@ -351,6 +358,9 @@ static void run(hp_engine *g, const hp_work *w, int worker_index)
     else
         run_instance(g, s, w, worker_index);
     g->running--;
+    wake(g, 1);
+    if (g->code != HP_OK)
+        changed(g);
 }
 
 /* --- workers --- */
@@ -370,6 +380,7 @@ static bool take(hp_engine *g, int own, bool comm_only, hp_work *w)
     if (!best)
         return false;
     *w = hp_queue_pop(best);
+    g->queued--;
     return true;
 }
 
@@ -463,6 +474,7 @@ static void *link_thread(void *arg)
         if (g->code == HP_OK && g->due.n > 0 && g->due.at[0].key <= now(g)) {
             due = hp_queue_pop(&g->due);
             finish_any(g, &g->side[due.program], due.rank, due.inst);
+            wake(g, 0);
         } else if (g->step_open && g->code == HP_OK && take(g, g->workers, true, &due)) {
             run(g, &due, g->workers);
         } else {
@@ -523,7 +535,7 @@ void hp_sched_stop(hp_sched *s)
     hp_engine *g = s->g;
     pthread_mutex_lock(&g->lock);
     g->quit = true;
-    changed(g, true);
+    changed(g);
     pthread_mutex_unlock(&g->lock);
     for (int i = 0; i < s->n; i++)
         pthread_join(s->worker[i].thread, NULL);
@@ -572,7 +584,7 @@ hp_err hp_sched_step(hp_engine *g, hp_errmsg *e)
     g->now = (hp_exec_metrics){.step = g->step, .loss = (double)NAN, .grad_norm = (double)NAN};
     g->step_open = true;
     start(g);
-    changed(g, true);
+    changed(g);
     work_step(g, 0);
     while (g->running > 0)
         wait_for_work(g);

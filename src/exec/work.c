@@ -1,9 +1,8 @@
 /* work.c -- an instance touches its own rank's bytes, and for a RECV the senders' buffers, which wait until they have been read. */
 #include "exec/work.h"
 
-#include "base/clock.h"
-#include "base/rng.h"
 #include "kern/box.h"
+#include "op/init.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -47,51 +46,18 @@ hp_err hp_work_operand(const hp_side *s, int rank, int buffer, int frame, hp_ope
                    b->tensor ? b->tensor : b->name, (long long)o->rows, s->p->mesh.first + rank, (long long)b->rows, (long long)b->rows);
 }
 
-static int64_t count(const hp_operand *o, bool routed)
-{
-    int64_t n = routed ? o->rows : 1;
-    for (int d = routed ? o->nd - 1 : 0; d < o->nd; d++)
-        n *= o->len[d];
-    return n;
-}
-
-/* --- initial values --- */
-
-static void put(hp_operand *o, int64_t i, float v)
-{
-    hp_num_put((hp_num){o->data, (int)o->dtype}, i, v);
-}
-
-/* Element i of stream (seed, tensor) is a function of its global index, so that every split starts from the same model. */
-static void fill_normal(hp_operand *o, uint64_t stream, float std)
-{
-    int64_t n = count(o, false);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t rest = i, at[HP_MAX_DIMS], global = 0;
-        for (int d = o->nd - 1; d >= 0; d--) {
-            at[d] = o->lo[d] + rest % o->len[d];
-            rest /= o->len[d];
-        }
-        for (int d = 0; d < o->nd; d++)
-            global = global * o->full[d] + at[d];
-        put(o, i, std * hp_rng_normal(stream, (uint64_t)global));
-    }
-}
-
 hp_err hp_work_init(hp_engine *g, hp_side *s, int rank, hp_errmsg *e)
 {
     for (int i = 0; i < s->p->n_buffers; i++) {
         const hp_buffer *b = &s->p->buffer[i];
         hp_operand o;
         if (b->scope != HP_S_PERSIST || b->route >= 0 || b->init == HP_INIT_NONE || b->init == HP_INIT_ZEROS)
-            continue;
+            continue; /* fresh memory is zero */
         hp_err rc = hp_work_operand(s, rank, i, -1, &o, e);
         if (rc)
             return rc;
-        if (b->init == HP_INIT_NORMAL && o.data)
-            fill_normal(&o, hp_rng_key(g->o->seed, hp_hash_str(b->tensor ? b->tensor : b->name)), b->init_std);
-        for (int64_t k = 0; b->init == HP_INIT_ONES && o.data && k < count(&o, false); k++)
-            put(&o, k, 1);
+        if (o.data)
+            hp_init_fill(&o, b->tensor ? b->tensor : b->name, b->init, b->init_std, g->o->seed);
     }
     return HP_OK;
 }
@@ -177,7 +143,7 @@ static hp_err run_load(hp_engine *g, hp_side *s, int rank, int inst, hp_errmsg *
         hp_operand o;
         hp_err rc = hp_work_operand(s, rank, t->buf[i], en->frame, &o, e);
         if (!rc && o.data)
-            rc = g->h->load(g->h->ctx, b->tensor ? b->tensor : b->name, g->step, en->micro, &o, e);
+            rc = g->h->load(g->h->load_ctx, b->tensor ? b->tensor : b->name, g->step, en->micro, &o, e);
         if (rc)
             return hp_fail_at(e, "task %s on device %d", t->name, s->p->mesh.first + rank);
     }
