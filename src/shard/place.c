@@ -141,7 +141,16 @@ static uint32_t may_be_partial(const placer *p, int t)
 
 static uint32_t shared_later(const placer *p, int t, int depth);
 
-/* Atoms over which one use of a tensor could take it partial and share its reduction: with other operands of a sum, or further on. */
+/* Whether nothing but free inputs stands beside operand i: then a partial value passes through the node. */
+static bool alone(const placer *p, const hp_node *n, int i)
+{
+    for (int k = 0; k < n->n_in; k++)
+        if (k != i && n->arg[k] >= 0 && tensor(p, n->arg[k])->kind != HP_T_INPUT)
+            return false;
+    return true;
+}
+
+/* Atoms over which one use of a tensor could take it partial and share its reduction: with the other terms of a sum, or further on. */
 static uint32_t shared_in(const placer *p, const use *u, int depth)
 {
     const hp_node *n = &p->in->g->node[u->node];
@@ -149,23 +158,26 @@ static uint32_t shared_in(const placer *p, const use *u, int depth)
     for (int g = 0; g < n->n_groups; g++) {
         if (!(n->group[g] >> u->operand & 1))
             continue;
-        uint32_t all = ~0u;
+        uint32_t terms = ~0u;
         int others = 0;
         for (int i = 0; i < n->n_in; i++)
             if (n->group[g] >> i & 1 && n->arg[i] >= 0 && n->arg[i] != n->arg[u->operand])
-                others++, all &= may_be_partial(p, n->arg[i]);
-        for (int i = 0; i < n->n_out && others == 0; i++)
-            all &= shared_later(p, n->arg[n->n_in + i], depth + 1);
-        mask |= all;
+                others++, terms &= may_be_partial(p, n->arg[i]);
+        if (others)
+            mask |= terms;
+        else if (n->n_out == 1 && alone(p, n, u->operand))
+            mask |= shared_later(p, n->arg[n->n_in], depth + 1);
     }
     return mask;
 }
 
+/* A use that needs the value whole reduces it for all, so every use must be able to share. */
 static uint32_t shared_later(const placer *p, int t, int depth)
 {
-    uint32_t mask = 0;
-    for (int u = depth < 4 ? p->first_use[t] : -1; u >= 0; u = p->use[u].next)
-        mask |= shared_in(p, &p->use[u], depth);
+    int u = depth < 4 ? p->first_use[t] : -1;
+    uint32_t mask = u >= 0 ? ~0u : 0;
+    for (; u >= 0 && mask; u = p->use[u].next)
+        mask &= shared_in(p, &p->use[u], depth);
     return mask;
 }
 
