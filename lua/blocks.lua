@@ -131,7 +131,7 @@ function B.moe(x, cfg)
   return cfg.shared_ffn > 0 and y + scope("shared", B.mlp, x, cfg, "shared_ffn") or y
 end
 
--- One layer. Its sums answer to layers.*.resid, its norms to layers.*.norm*, and its parts are attn (or mla) and mlp (or moe).
+-- One layer. Its sums and what is added to them answer to layers.*.resid, its norms to layers.*.norm*, and its parts are attn (or mla) and mlp (or moe).
 function B.layer(cfg, mixer, feed)
   local norm = B.norm
   local function after(name, x) return cfg.post_norm and norm(name, x, cfg) or x end
@@ -145,13 +145,15 @@ function B.layer(cfg, mixer, feed)
     local n1 = norm("norm1", x, cfg)
     local mixed = after("norm1_post", scope(mixer_name, mixer, n1, cfg))
     if cfg.parallel then
-      local y = x + mixed + scope(feed_name, feed_fn, cfg.parallel == "two norms" and norm("norm2", x, cfg) or n1, cfg)
-      w.name("resid", y)
+      local fed = scope(feed_name, feed_fn, cfg.parallel == "two norms" and norm("norm2", x, cfg) or n1, cfg)
+      local y = x + mixed + fed
+      w.name("resid", mixed, fed, y)
       return y
     end
     local a = x + mixed
-    local y = a + after("norm2_post", scope(feed_name, feed_fn, norm("norm2", a, cfg), cfg))
-    w.name("resid", a, y)
+    local fed = after("norm2_post", scope(feed_name, feed_fn, norm("norm2", a, cfg), cfg))
+    local y = a + fed
+    w.name("resid", mixed, a, fed, y)
     return y
   end
 end

@@ -347,6 +347,8 @@ static double output_cost(const asker *a, int i, int made)
     const hp_choice_operand *o = &a->c->op[i];
     if (hp_layout_check(a->r->m, hp_routes_at(a->r, made), NULL))
         return INFINITY; /* two reductions that do not commute */
+    if (a->c->shape[i]->nd == 0)
+        return 0; /* a scalar is added up over the step first and reduced once */
     if (!o->weight) {
         const hp_route *way = hp_routes_find(a->r, o->shape, made, o->target);
         return way->possible ? way->cost : 0;
