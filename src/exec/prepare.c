@@ -344,9 +344,11 @@ hp_err hp_prepare(hp_engine *g, const hp_expansion *x, hp_errmsg *e)
         rc = hp_wire(g, e);
     if (!rc)
         rc = map_memory(g, e);
+    if (rc)
+        return rc;
     find_metric(g, "loss", NULL, &g->loss.program, &g->loss.inst, &g->loss.buffer);
     find_metric(g, NULL, "grad_norm", &g->grad_norm.program, &g->grad_norm.inst, &g->grad_norm.buffer);
-    return rc;
+    return HP_OK;
 }
 
 void hp_prepare_undo(hp_engine *g)
