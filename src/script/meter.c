@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HOOK_EVERY = 100, LARGE = 65536, BYTES_A_UNIT = 16, LONG_CHARGE = 10000 };
+enum { HOOK_EVERY = 100, LARGE = 65536, BYTES_A_UNIT = 8, LONG_CHARGE = 10000 };
 
 void hp_meter_init(hp_meter *m, const hp_sandbox_limits *limits)
 {
@@ -25,7 +25,7 @@ void hp_meter_init(hp_meter *m, const hp_sandbox_limits *limits)
     m->limit.instructions = l->instructions ? l->instructions : 50000000;
     m->limit.bytes = l->bytes ? l->bytes : (size_t)256 << 20;
     m->limit.block_bytes = l->block_bytes ? l->block_bytes : (size_t)32 << 20;
-    m->limit.seconds = l->seconds > 0 ? l->seconds : 1.9;
+    m->limit.seconds = l->seconds > 0 ? l->seconds : 1.5;
     m->left = m->limit.instructions;
 }
 

@@ -335,7 +335,7 @@ static int charged(lua_State *L)
     if (kind == 'm')
         cost = luaL_checknumber(L, 3) - luaL_checknumber(L, 2);
     else if (lua_type(L, 1) == LUA_TTABLE)
-        cost = (double)luaL_len(L, 1) * (kind == 's' ? 8 : lua_gettop(L) > (kind == 'i' ? 2 : 1));
+        cost = (double)luaL_len(L, 1) * (kind == 's' ? 24 : lua_gettop(L) > (kind == 'i' ? 2 : 1));
     if (cost > 0)
         hp_script_charge(L, cost < 1e15 ? (int64_t)cost : INT64_MAX);
     int n = lua_gettop(L);
