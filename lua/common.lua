@@ -21,7 +21,8 @@ local function check_keys(where, t, known, code)
   for _, k in ipairs(known) do set[k] = true end
   for _, k in ipairs(keys_of(t)) do
     if not set[k] and not (tonumber(k) and t[tonumber(k)] ~= nil) then
-      fail(("%s: unknown key '%s'; the nearest is '%s'"):format(where, k, near(k, known)), code)
+      local nearest = near(k, known)
+      fail(("%s: unknown key '%s'; %s"):format(where, k, nearest and "the nearest is '" .. nearest .. "'" or "it is a list"), code)
     end
   end
 end

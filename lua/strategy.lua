@@ -76,8 +76,9 @@ local function other(part, key, v)
   end
 end
 
-local function list_of(v, where)
+local function list_of(v, where, known)
   if type(v) ~= "table" then bad(where .. " must be a list, not " .. text_of(v, where)) end
+  if known then check_keys(where, v, known, code) end
   return v
 end
 
@@ -168,7 +169,7 @@ local function compile_mesh(t)
 end
 
 local function compile_layout(list)
-  for i, entry in ipairs(list_of(list, "layout")) do
+  for i, entry in ipairs(list_of(list, "layout", {})) do
     local where = "layout[" .. i .. "]"
     list_of(entry, where)
     local glob = glob_of(entry[1], where)
@@ -224,7 +225,7 @@ local function compile_batch(t)
 end
 
 local function compile_recompute(list)
-  for i, entry in ipairs(list_of(list, "recompute")) do
+  for i, entry in ipairs(list_of(list, "recompute", {})) do
     local where = "recompute[" .. i .. "]"
     local glob = glob_of(list_of(entry, where)[1], where)
     if entry[2] == nil then bad(where .. ": { \"" .. glob .. "\", \"inside\" | \"none\" | \"per-child\" | operations }") end
@@ -295,7 +296,7 @@ end
 
 local function compile_offload(list)
   local OFFLOAD = { "want", "to", "step" }
-  for i, entry in ipairs(list_of(list, "offload")) do
+  for i, entry in ipairs(list_of(list, "offload", { "plan" })) do
     local where = "offload[" .. i .. "]"
     check_keys(where, entry, OFFLOAD, code)
     for _, key in ipairs(OFFLOAD) do

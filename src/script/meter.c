@@ -22,7 +22,7 @@ void hp_meter_init(hp_meter *m, const hp_sandbox_limits *limits)
 {
     const hp_sandbox_limits none = {0};
     const hp_sandbox_limits *l = limits ? limits : &none;
-    m->limit.instructions = l->instructions ? l->instructions : 50000000;
+    m->limit.instructions = l->instructions ? l->instructions : 20000000;
     m->limit.bytes = l->bytes ? l->bytes : (size_t)256 << 20;
     m->limit.block_bytes = l->block_bytes ? l->block_bytes : (size_t)32 << 20;
     m->limit.seconds = l->seconds > 0 ? l->seconds : 1.5;

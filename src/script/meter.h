@@ -13,7 +13,7 @@
 
 struct lua_State;
 
-/* hp_sandbox_limits are the budgets; zero means the default: 50 million instructions, 256 MiB, 32 MiB a block, 1.5 s. */
+/* hp_sandbox_limits are the budgets; zero means the default: 20 million instructions, 256 MiB, 32 MiB a block, 1.5 s. */
 typedef struct hp_sandbox_limits {
     int64_t instructions;
     size_t bytes, block_bytes;

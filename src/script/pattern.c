@@ -530,7 +530,7 @@ static int string_rep(lua_State *L)
         return hp_script_raise(L, HP_EINPUT, "string.rep would make %.0f bytes; the limit is %d", total, MAX_REP);
     luaL_Buffer b;
     luaL_buffinit(L, &b);
-    hp_script_charge(L, times);
+    hp_script_charge(L, times / 8);
     while (times-- > 0) {
         luaL_addlstring(&b, s, n);
         if (times > 0)

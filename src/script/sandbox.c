@@ -235,6 +235,16 @@ void hp_sandbox_function(hp_sandbox *sb, const char *name, lua_CFunction fn, voi
     lua_pop(sb->L, 1);
 }
 
+/* A word is called through C: a tail call of a C function leaves the script's frame, and with it the line for messages. */
+static int call_word(lua_State *L)
+{
+    int n = lua_gettop(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, n, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
 hp_err hp_sandbox_words(hp_sandbox *sb, const char *name, hp_errmsg *e)
 {
     lua_State *L = sb->L;
@@ -245,6 +255,8 @@ hp_err hp_sandbox_words(hp_sandbox *sb, const char *name, hp_errmsg *e)
     lua_remove(L, -2);
     lua_getfield(L, LUA_REGISTRYINDEX, "hp.words");
     for (lua_pushnil(L); lua_next(L, -3);) {
+        if (lua_isfunction(L, -1))
+            lua_pushcclosure(L, call_word, 1);
         lua_pushvalue(L, -2);
         lua_insert(L, -2);
         lua_rawset(L, -4);
