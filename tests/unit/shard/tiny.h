@@ -171,7 +171,7 @@ static const hp_tensor *tiny_like(const hp_graph *g, const hp_tensor *t)
     return t->of >= 0 ? &g->tensor[t->of] : t;
 }
 
-static hp_layout tiny_target(const hp_graph *g, const hp_mesh *m, int tensor, int n, const tiny_rule *rule)
+static __attribute__((unused)) hp_layout tiny_target(const hp_graph *g, const hp_mesh *m, int tensor, int n, const tiny_rule *rule)
 {
     const hp_tensor *t = tiny_like(g, &g->tensor[tensor]);
     hp_layout l = hp_layout_replicated(t->nd);
