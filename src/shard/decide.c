@@ -314,10 +314,8 @@ static double input_cost(const asker *a, int i, int want)
 {
     const hp_choice_operand *o = &a->c->op[i];
     double best = INFINITY;
-    if (o->free)
+    if (o->free || o->fixed)
         return 0;
-    if (o->fixed)
-        return o->target == want ? 0 : INFINITY;
     for (int k = 0; k < o->n_copies; k++) {
         const hp_route *way = hp_routes_find(a->r, o->shape, o->copy[k], want);
         if (way->possible && way->cost < best)
@@ -345,8 +343,6 @@ int hp_decide_weight_goal(hp_routes *r, int made, int target)
 static double output_cost(const asker *a, int i, int made)
 {
     const hp_choice_operand *o = &a->c->op[i];
-    if (hp_layout_check(a->r->m, hp_routes_at(a->r, made), NULL))
-        return INFINITY; /* two reductions that do not commute */
     if (a->c->shape[i]->nd == 0)
         return 0; /* a scalar is added up over the step first and reduced once */
     if (!o->weight) {
@@ -387,8 +383,6 @@ static double operand_cost(const asker *a, const hp_decision *d, int i)
 {
     if (is_output(a, i))
         return output_cost(a, i, d->layout[i]);
-    if (clash(a, d, i))
-        return INFINITY;
     int j = a->c->op[i].same;
     return j != i && d->layout[i] == d->layout[j] ? 0 : input_cost(a, i, d->layout[i]);
 }
@@ -401,28 +395,52 @@ static bool better(score x, score y)
     return x.left != y.left ? x.left < y.left : x.split > y.split;
 }
 
-static void judge(asker *a)
+/* Whether the layouts of a combination can be at all: those of parameters as they are, reductions that commute, no clash. */
+static bool coherent(const asker *a, const hp_decision *d)
+{
+    for (int i = 0; i < n_operands(a->node); i++) {
+        if (!present(a, i))
+            continue;
+        if (a->c->op[i].fixed && a->c->op[i].target != d->layout[i])
+            return false;
+        if (is_output(a, i) ? hp_layout_check(a->r->m, hp_routes_at(a->r, d->layout[i]), NULL) != HP_OK : clash(a, d, i))
+            return false;
+    }
+    return true;
+}
+
+static hp_decision lay_out(asker *a, score *s)
 {
     hp_decision d = {.possible = true};
-    score s = {0};
     labels split = split_labels(a);
-    for (int i = 0; i < n_operands(a->node) && s.cost < INFINITY; i++) {
+    *s = (score){0};
+    for (int i = 0; i < n_operands(a->node); i++) {
         d.layout[i] = -1;
         if (!present(a, i))
             continue;
         hp_layout l = layout_of(a, &split, i);
         d.layout[i] = hp_routes_layout(a->r, &l);
-        s.cost += operand_cost(a, &d, i);
         uint32_t left = is_output(a, i) ? hp_layout_partial_mask(&l) : 0;
-        s.left += __builtin_popcount(left & ~a->c->op[i].late) - __builtin_popcount(left & a->c->op[i].late);
+        s->left += __builtin_popcount(left & ~a->c->op[i].late) - __builtin_popcount(left & a->c->op[i].late);
     }
-    if (!(s.cost < INFINITY) || (a->found.possible && s.cost > a->best.cost * (1 + 1e-9)))
-        return;
-    d.op_cost = op_cost(a, &d);
-    s.cost += d.op_cost;
     for (int k = 0; k < a->n_units; k++)
-        s.split += a->unit[k].chosen >= 0 && a->unit[k].chosen < MODE_P;
-    if (!a->found.possible || better(s, a->best)) {
+        s->split += a->unit[k].chosen >= 0 && a->unit[k].chosen < MODE_P;
+    return d;
+}
+
+/* Prices the combination that the units have chosen and keeps it when it is the best so far; stops as soon as it cannot be. */
+static void judge(asker *a)
+{
+    score s;
+    hp_decision d = lay_out(a, &s);
+    if (!coherent(a, &d))
+        return;
+    double most = a->found.possible ? a->best.cost * (1 + 1e-9) : INFINITY;
+    s.cost = d.op_cost = op_cost(a, &d);
+    for (int i = 0; i < n_operands(a->node) && s.cost <= most; i++)
+        if (present(a, i))
+            s.cost += operand_cost(a, &d, i);
+    if (s.cost < INFINITY && (!a->found.possible || better(s, a->best))) {
         a->found = d;
         a->best = s;
     }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_EXPANDED = 1500 }; /* layouts expanded by the full search before it gives up */
+enum { MAX_EXPANDED = 1000 }; /* layouts expanded by the full search before it gives up */
 static const double PER_STEP = 1e-9; /* seconds added to a step, so that of equal paths the shorter wins */
 
 typedef struct state {
@@ -35,7 +35,7 @@ typedef struct search {
     int keep[HP_MAX_DIMS]; /* atoms of each dimension that stay */
     uint32_t active;       /* atoms that may move */
     bool direct;           /* only to replicated or to the final place */
-    double bound;
+    double bound, latency; /* the best known cost; the least that any collective costs */
     state *st;
     int n, cap;
     int *slot; /* open addressing over the states' layouts; -1 free */
@@ -107,12 +107,27 @@ static entry heap_pop(search *s)
     return top;
 }
 
+/* Whether dimension d holds the beginning of its final split, so that final[n ..] may follow. */
+static bool on_the_way(const search *s, const hp_layout *l, int d)
+{
+    return l->n[d] <= s->to.n[d] && memcmp(l->split[d], s->to.split[d], l->n[d]) == 0;
+}
+
+/* The least that is still to pay from a layout: nothing where slices lead to the end, else a collective. */
+static double to_go(const search *s, const hp_layout *l)
+{
+    bool slices = memcmp(l->partial, s->to.partial, sizeof l->partial) == 0;
+    for (int d = 0; d < l->nd && slices; d++)
+        slices = on_the_way(s, l, d);
+    return slices ? 0 : s->latency;
+}
+
 /* Reaches layout `to` from state `from` by one step; keeps it when it is the cheapest way there so far. */
 static void reach(search *s, int from, hp_coll kind, uint32_t atoms, const hp_layout *to)
 {
     hp_move mv = {kind, atoms, s->st[from].l, *to};
     double cost = s->st[from].cost + PER_STEP + hp_redist_price(s->m, s->shape, s->elem_bytes, &mv, s->price);
-    if (!(cost < s->bound) || s->st[from].depth == HP_MAX_MOVES)
+    if (!(cost + to_go(s, to) < s->bound) || s->st[from].depth == HP_MAX_MOVES)
         return;
     if (2 * (s->n + 1) > s->n_slots)
         grow_slots(s);
@@ -136,12 +151,6 @@ static uint32_t atom_mask(const uint8_t *atom, int n)
     for (int i = 0; i < n; i++)
         mask |= 1u << atom[i];
     return mask;
-}
-
-/* Whether dimension d holds the beginning of its final split, so that final[n ..] may follow. */
-static bool on_the_way(const search *s, const hp_layout *l, int d)
-{
-    return l->n[d] <= s->to.n[d] && memcmp(l->split[d], s->to.split[d], l->n[d]) == 0;
 }
 
 /* Appends atoms that were replicated, split elsewhere or partial before. */
@@ -362,6 +371,18 @@ static int run(search *s, const hp_layout *from, bool direct, double bound, int 
     return *find_slot(s, &s->to);
 }
 
+static double least_latency(const search *s)
+{
+    static const hp_shape nothing = {.nd = 1};
+    double least = INFINITY;
+    for (int a = 0; a < s->m->n_atoms; a++) {
+        hp_move mv = {.kind = HP_COLL_ALL_GATHER, .atoms = s->active & 1u << a, .from = {.nd = 1}, .to = {.nd = 1}};
+        if (mv.atoms)
+            least = fmin(least, hp_redist_price(s->m, &nothing, 0, &mv, s->price));
+    }
+    return least;
+}
+
 static void take_path(const search *s, int end, hp_path *path)
 {
     path->n = s->st[end].depth;
@@ -402,6 +423,7 @@ hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_byt
     hp_layout begin = hp_layout_clean(from);
     search s = {.m = m, .shape = shape, .elem_bytes = elem_bytes, .price = price, .to = hp_layout_clean(to)};
     s.active = moving(&s, &begin, &s.to, s.keep);
+    s.latency = least_latency(&s);
     bool capped;
     int end = run(&s, &begin, true, INFINITY, MAX_EXPANDED, &capped);
     assert(end >= 0); /* reducing everything and permuting is always a way */

@@ -183,7 +183,7 @@ static void test_rules(void)
     }
     is_int(moved, 0, "parameters never move");
     ok(sharded > 0 && whole == 0, "weight gradients are split exactly as their parameters");
-    is_str(collectives(&p, HP_P_INIT, HP_P_INIT, ""), "", "a few tokens are counted everywhere rather than reduced");
+    is_str(collectives(&p, HP_P_INIT, HP_P_INIT, ""), "all-reduce seed", "the count of tokens is reduced once a step");
     ok(hp_layout_partial_mask(&copy_of(&p, "grad:layers.0.norm1.w", 0)->layout) == 3u, "a norm's weight gradient is partial over dp and tp under sp");
     ok(p.out.n_memo > 0 && p.out.n_decisions + p.out.n_memo == g->n_nodes, "decisions are remembered");
     tiny_end(&p);
