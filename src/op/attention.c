@@ -188,8 +188,11 @@ static hp_err merge_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
     int nd = hp_infer_in(g, n, 0).nd, out;
     hp_label_fresh(g, n, 0);
     hp_label_copy(n, 2, 0, 0, 0, nd);
-    for (int i = 1; i < 4; i += 2)
+    hp_label_block(n, 0, nd - 1); /* lse is the same for all of them: neither split nor partial */
+    for (int i = 1; i < 4; i += 2) {
         hp_label_copy(n, i, 0, 0, 0, nd - 1);
+        hp_infer_wide(g, n, i);
+    }
     err = hp_infer_like(g, n, 0, NULL, &out, e);
     if (!err)
         err = hp_infer_like(g, n, 1, "lse", &out, e);

@@ -28,12 +28,12 @@ typedef struct hp_call {
     hp_operand arg[HP_MAX_OPERANDS]; /* inputs, then outputs; absent optional inputs have nd = -1 */
     int n_attrs;
     const hp_attr *attr;
-    bool accumulate;  /* add into output 0 instead of storing (rows with `accumulates`) */
+    bool accumulate; /* add into output 0 instead of storing (rows with `accumulates`) */
     hp_kernels kernels;
-    int threads;      /* OpenMP team size the call may use */
-    uint64_t seed;    /* of the run; dropout keys: (seed, step, micro, name, global element index) */
+    int threads;   /* OpenMP team size the call may use */
+    uint64_t seed; /* of the run; dropout keys: (seed, step, micro, name, global element index) */
     int64_t step, micro;
-    void *scratch;    /* `scratch_bytes` of the cost row, aligned to 64 */
+    void *scratch; /* `scratch_bytes` of the cost row, aligned to 64 */
 } hp_call;
 
 /* hp_flops of a call on the given boxes: matmul flops and other flops, bytes of memory traffic, scratch it needs. */
@@ -44,17 +44,18 @@ typedef struct hp_op_work {
 } hp_op_work;
 
 typedef struct hp_op {
-    hp_graph_op graph;                                /* name, infer, grad */
-    bool accumulates;                                 /* run honours call->accumulate */
-    bool in_place;                                    /* output 0 may share input 0's bytes */
-    bool matmul;                                      /* counts as model flops */
-    void (*work)(const hp_call *c, hp_op_work *w);    /* from boxes alone: data pointers may be NULL */
+    hp_graph_op graph;                             /* name, infer, grad */
+    bool accumulates;                              /* run honours call->accumulate */
+    bool in_place;                                 /* output 0 may share input 0's bytes */
+    bool matmul;                                   /* counts as model flops */
+    void (*work)(const hp_call *c, hp_op_work *w); /* from boxes alone: data pointers may be NULL */
     hp_err (*run)(const hp_call *c, hp_errmsg *e);
 } hp_op;
 
 /* hp_fill_fn fills the local box of a graph input ("tokens", "targets", "positions", ...) for a microbatch of a step; `micro` is
  * -1 for inputs of a whole step ("targets.all", whose dimension 0 is the microbatch). Called from several threads at once. */
-typedef hp_err hp_fill_fn(void *ctx, const char *input, int64_t step, int64_t micro, const hp_operand *box, hp_errmsg *e);
+typedef hp_err hp_fill_fn(void *ctx, const char *input, int64_t step, int64_t micro,
+                          const hp_operand *box, hp_errmsg *e);
 
 /* hp_ops is every operation, NULL-terminated; hp_graph_ops the same table's graph rows in the same order. */
 extern const hp_op *const hp_ops[];

@@ -54,7 +54,7 @@ extern const hp_op hp_op_rope;
  * pos) -> o [b s k g u], o.lse f32 [b s k g]; blocked t d u; `causal` (by positions), `scale` (1/sqrt(d)). A query that
  * sees no key gives 0. Flops are counted at half where causal.
  * attention_dx: q, k, v, pos_q, pos_k, doc_q?, doc_k?, o, lse, do {do} -> dq, dk, dv; dk and dv contract s and g.
- * attention_merge: o1, lse1, o2, lse2 -> o, o.lse over the keys of both (ring attention). */
+ * attention_merge: o1, lse1, o2, lse2 -> o, o.lse over the keys of both (ring attention); blocked u. */
 extern const hp_op hp_op_attention, hp_op_attention_dx, hp_op_attention_merge;
 
 /* gelu (tanh form), silu: x -> y; swiglu: gate, up {up} -> silu(gate) up; routed too. gelu_dx, silu_dx: x, dy {dy} -> dx;
