@@ -46,9 +46,16 @@ local function session(env)
   return kept
 end
 
+-- What stands behind the script's name on the command line; filled before a script runs.
+local arg = {}
+local function set_arguments(list)
+  for i, v in ipairs(list) do arg[i] = v end
+end
+
 return {
+  set_arguments = set_arguments,
   words = {
-    hp = { run = api_run, sim = api_sim, plan = api_plan, check = api_check, version = api_version },
-    print = print, show = show, session = session,
+    hp = { run = api_run, sim = api_sim, plan = api_plan, check = api_check, version = api_version() },
+    arg = arg, print = print, show = show, session = session,
   },
 }

@@ -153,17 +153,18 @@ enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
 /* Appends words, starting at column `at` and continuing lines at HELP_COLUMN. */
 static void wrap(hp_str *out, size_t at, const char *text)
 {
+    const char *between = "";
     while (*text) {
         size_t word = strcspn(text, " ");
         if (at + word >= HELP_WIDTH && at > HELP_COLUMN) {
             hp_str_add(out, "\n%*s", HELP_COLUMN, "");
             at = HELP_COLUMN;
+            between = "";
         }
-        hp_str_put(out, text, word);
-        text += word;
+        hp_str_add(out, "%s%.*s", between, (int)word, text);
         at += word + 1;
-        if (*text)
-            hp_str_put(out, text++, 1);
+        text += word + (text[word] == ' ');
+        between = " ";
     }
     hp_str_put(out, "\n", 1);
 }

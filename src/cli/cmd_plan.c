@@ -12,8 +12,8 @@ enum { VIEWS = sizeof views / sizeof *views };
 /* --dump=PASS: what a pass made. */
 static hp_err pick_dump(const hp_args *a, const char **view, hp_errmsg *e)
 {
-    static const char *const passes[] = {"plan", "resolve"}, *const seen_as[] = {
-                                                                          NULL, "resolved", "why"};
+    static const char *const passes[] = {"plan", "resolve"}, *const seen_as[] = {NULL, "resolved",
+                                                                                 "why"};
     hp_err err = hp_args_choice(a, "dump", 2, passes, e);
     for (int i = 0; !err && i < 2; i++)
         if (strcmp(hp_args_get(a, "dump", "plan"), passes[i]) == 0)

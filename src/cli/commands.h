@@ -7,6 +7,9 @@
 extern const hp_command hp_cmd_run, hp_cmd_sim, hp_cmd_check, hp_cmd_plan, hp_cmd_list, hp_cmd_show,
     hp_cmd_compare, hp_cmd_runs, hp_cmd_lua, hp_cmd_repl, hp_cmd_help;
 
+/* hp_cmd_check_here is what `check` runs in a process of its own; it is not listed. */
+extern const hp_command hp_cmd_check_here;
+
 /* hp_commands is all of them in the order of help, NULL-terminated. */
 extern const hp_command *const hp_commands[];
 

@@ -1,0 +1,527 @@
+/* check.c -- the reference runs first, so that the engine's taps can compare and replay router choices as they come. */
+#include "session/check.h"
+
+#include "exec/run.h"
+#include "op/interp.h"
+#include "session/gather.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a program updates a parameter. */
+typedef struct update {
+    int program, tensor;
+    int grad, param; /* buffers */
+} update;
+
+/* A value of the reference, kept: [tensor][micro + 1]. */
+typedef struct kept {
+    float *value;
+    int64_t n;
+} kept;
+
+typedef struct check {
+    const hp_graph *g;
+    const hp_plan *p;
+    const hp_check_options *o;
+    hp_check_report *r;
+    hp_corpus corpus;
+    hp_interp *ref;
+    kept *kept; /* of the reference */
+    int n_micros;
+    bool *routing; /* by tensor */
+    bool all;      /* every tensor is watched, not only choices and gradients */
+    hp_gather *seen;
+    int n_updates;
+    update *update;
+    bool *is_grad[64]; /* per program: buffers that hold a complete gradient */
+    double loss;
+    pthread_mutex_t lock;
+} check;
+
+static int64_t max_size(const check *c)
+{
+    int64_t most = 1;
+    for (int t = 0; t < c->g->n_tensors; t++) {
+        int64_t n = c->g->tensor[t].route >= 0 ? 0 : hp_graph_size(c->g, t);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* --- the reference --- */
+
+static kept *kept_at(const check *c, int tensor, int64_t micro)
+{
+    return &c->kept[(int64_t)tensor * c->n_micros + micro + 1];
+}
+
+/* Router choices and the logits they were made from are always kept. */
+static void find_routing(check *c)
+{
+    c->routing = hp_xcalloc((size_t)c->g->n_tensors + 1, sizeof *c->routing);
+    for (int n = 0; n < c->g->n_nodes; n++) {
+        const hp_node *node = &c->g->node[n];
+        if (strcmp(c->g->ops[node->kind]->name, "router") == 0)
+            c->routing[node->arg[0]] = c->routing[node->arg[node->n_in]] = true;
+    }
+}
+
+static void keep_value(void *ctx, int tensor, int64_t step, int64_t micro, const hp_operand *v)
+{
+    check *c = ctx;
+    (void)step;
+    if (c->g->tensor[tensor].route >= 0 || v->nd < 0 || (!c->all && !c->routing[tensor]))
+        return;
+    kept *k = kept_at(c, tensor, micro);
+    k->n = hp_graph_size(c->g, tensor);
+    free(k->value);
+    k->value = hp_xmalloc(sizeof *k->value * (size_t)(k->n + 1));
+    hp_gather_f32(v, k->value);
+}
+
+static void drop_kept(check *c)
+{
+    for (int64_t i = 0; c->kept && i < (int64_t)c->g->n_tensors * c->n_micros; i++)
+        free(c->kept[i].value);
+    free(c->kept);
+    c->kept = NULL;
+}
+
+static hp_err run_reference(check *c, hp_errmsg *e)
+{
+    drop_kept(c);
+    c->kept = hp_xcalloc((size_t)c->g->n_tensors * (size_t)c->n_micros, sizeof *c->kept);
+    hp_interp_free(c->ref);
+    c->ref = hp_interp_new(&(hp_interp_in){.g = c->g,
+                                           .seed = c->o->seed,
+                                           .fill = hp_corpus_fill,
+                                           .fill_ctx = &c->corpus,
+                                           .tap = keep_value,
+                                           .tap_ctx = c});
+    return hp_interp_step(c->ref, 0, e);
+}
+
+/* --- what is watched in the plan --- */
+
+static int tensor_of(const check *c, int program, int buffer)
+{
+    const char *name = c->p->program[program].buffer[buffer].tensor;
+    return name ? hp_map_get(&c->g->tensor_id, name, -1) : -1;
+}
+
+/* Operand places of the updating operations (op/rows.h): adamw p m v g, sgd p g. */
+static int gradient_place(const hp_task *t)
+{
+    if (t->kind != HP_TASK_OP)
+        return -1;
+    return strcmp(t->op, "adamw") == 0 ? 3 : strcmp(t->op, "sgd") == 0 ? 1 : -1;
+}
+
+static void find_updates(check *c)
+{
+    int cap = 0;
+    for (int i = 0; i < c->p->n_programs; i++) {
+        const hp_program *p = &c->p->program[i];
+        c->is_grad[i] = hp_xcalloc((size_t)p->n_buffers + 1, sizeof **c->is_grad);
+        for (int k = 0; k < p->n_templates; k++)
+            for (int j = 0; j < p->tmpl[k].n_tasks; j++) {
+                const hp_task *t = &p->tmpl[k].task[j];
+                int g = gradient_place(t);
+                if (g < 0)
+                    continue;
+                update u = {i, tensor_of(c, i, t->buf[t->n_in]), t->buf[g], t->buf[t->n_in]};
+                c->update = hp_grow(c->update, &cap, c->n_updates + 1, sizeof *c->update);
+                c->update[c->n_updates++] = u;
+                c->is_grad[i][u.grad] = true;
+            }
+    }
+}
+
+/* --- router choices --- */
+
+static bool chosen(const float *row, int64_t k, float e)
+{
+    for (int64_t i = 0; i < k; i++)
+        if (row[i] == e)
+            return true;
+    return false;
+}
+
+/* How far apart, in logits, are the experts that only one of two choices has? 0 for equal choices. */
+static double margin(const float *own, const float *ref, int64_t k, const float *logits, int64_t n)
+{
+    double worst = 0, most = 0, low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)logits[i]));
+    for (int64_t i = 0; i < k; i++) {
+        if (ref[i] >= 0 && (int64_t)ref[i] < n && !chosen(own, k, ref[i]))
+            low = fmin(low, (double)logits[(int64_t)ref[i]]);
+        if (own[i] >= 0 && (int64_t)own[i] < n && !chosen(ref, k, own[i]))
+            high = fmax(high, (double)logits[(int64_t)own[i]]);
+    }
+    if (isfinite(low) && isfinite(high))
+        worst = fabs(low - high) / fmax(most, 1e-30);
+    else if (isfinite(low) != isfinite(high))
+        worst = INFINITY;
+    return worst;
+}
+
+/* Compares a rank's choices [b s k] with the reference's, counts ties and misses, and puts the reference's in their place. */
+static void replay_choices(check *c, int node, int micro, const hp_operand *o)
+{
+    const hp_node *n = &c->g->node[node];
+    const kept *ref = kept_at(c, n->arg[n->n_in], micro), *logits = kept_at(c, n->arg[0], micro);
+    int64_t k = o->full[2], experts = ref->n > 0 ? logits->n / (ref->n / k) : 0;
+    int32_t *own = o->data;
+    float row[64];
+    if (!ref->value || !logits->value || k > 64)
+        return;
+    for (int64_t b = 0; b < o->len[0]; b++)
+        for (int64_t s = 0; s < o->len[1]; s++, own += k) {
+            int64_t token = (o->lo[0] + b) * o->full[1] + o->lo[1] + s;
+            const float *want = ref->value + token * k;
+            for (int64_t i = 0; i < k; i++)
+                row[i] = (float)own[i];
+            if (memcmp(row, want, sizeof *row * (size_t)k) == 0)
+                continue;
+            double m = margin(row, want, k, logits->value + token * experts, experts);
+            pthread_mutex_lock(&c->lock);
+            c->r->routing_misses += m > 1e-4;
+            c->r->routing_ties += m <= 1e-4;
+            pthread_mutex_unlock(&c->lock);
+            for (int64_t i = 0; i < k; i++)
+                own[i] = (int32_t)want[i];
+        }
+}
+
+static int router_node(const check *c, const hp_task *t)
+{
+    if (t->kind != HP_TASK_OP || strcmp(t->op, "router") != 0 || !t->node)
+        return -1;
+    for (int n = 0; n < c->g->n_nodes; n++)
+        if (strcmp(c->g->node[n].name, t->node) == 0)
+            return n;
+    return -1;
+}
+
+/* --- the engine --- */
+
+static void on_tap(void *ctx, const hp_exec_tap *t)
+{
+    check *c = ctx;
+    int node = t->output == 0 ? router_node(c, t->task) : -1;
+    if (node >= 0 && t->operand.data)
+        replay_choices(c, node, t->entry->micro, &t->operand);
+    if (c->is_grad[t->program][t->buffer])
+        hp_gather_put(c->seen, t->program, t->buffer, -1, t->rank, &t->operand);
+    else if (c->all && tensor_of(c, t->program, t->buffer) >= 0)
+        hp_gather_put(c->seen, t->program, t->buffer, t->entry->micro, t->rank, &t->operand);
+}
+
+static void on_step(void *ctx, const hp_exec_metrics *m)
+{
+    check *c = ctx;
+    c->loss = m->loss;
+}
+
+static void on_final(void *ctx, int program, int rank, int buffer, const hp_operand *o)
+{
+    check *c = ctx;
+    for (int i = 0; i < c->n_updates; i++)
+        if (c->update[i].program == program && c->update[i].param == buffer)
+            hp_gather_put(c->seen, program, buffer, -1, rank, o);
+}
+
+static hp_err run_engine(check *c, hp_errmsg *e)
+{
+    hp_exec_options o = hp_exec_options_default();
+    hp_exec_hooks hooks = {.ctx = c,
+                           .load = hp_corpus_fill,
+                           .load_ctx = &c->corpus,
+                           .tap = on_tap,
+                           .step = on_step,
+                           .final = on_final};
+    hp_exec_report report = {0};
+    o.seed = c->o->seed;
+    o.workers = c->o->workers;
+    o.poison = c->o->poison;
+    o.kernels = c->o->reference_kernels ? HP_KERN_REFERENCE : HP_KERN_BEST;
+    hp_gather_free(c->seen);
+    c->seen = hp_gather_new(c->p);
+    c->loss = NAN;
+    c->r->routing_ties = c->r->routing_misses = 0;
+    hp_err err = hp_exec_run(c->p, &o, &hooks, &report, e);
+    hp_exec_report_fini(&report);
+    return err;
+}
+
+/* --- comparing --- */
+
+typedef struct difference {
+    double most_b, most; /* max|b|, max|a-b|; NaN in a is infinitely far */
+    int copy;            /* where */
+} difference;
+
+static difference compare(const check *c, int program, int buffer, int micro, const float *ref,
+                          int64_t n, float *whole)
+{
+    difference d = {0};
+    int copies = hp_gather_copies(c->seen, program, buffer, NULL);
+    for (int64_t i = 0; i < n; i++)
+        d.most_b = fmax(d.most_b, fabs((double)ref[i]));
+    for (int copy = 0; copy < copies; copy++) {
+        if (!hp_gather_whole(c->seen, program, buffer, micro, copy, whole)) {
+            d.most = INFINITY;
+            d.copy = copy;
+            return d;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            double x = fabs((double)whole[i] - (double)ref[i]);
+            x = isnan(x) ? INFINITY : x;
+            d.copy = x > d.most ? copy : d.copy;
+            d.most = fmax(d.most, x);
+        }
+    }
+    return d;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    if (n == 0)
+        return 0;
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    return v[n / 2];
+}
+
+/* The error of each of n tensors by the invariant's definition. */
+static void errors(const difference *d, int n, double *err)
+{
+    double *size = hp_xmalloc(sizeof *size * ((size_t)n + 1));
+    for (int i = 0; i < n; i++)
+        size[i] = d[i].most_b;
+    double floor = 1e-3 * median(size, n);
+    for (int i = 0; i < n; i++) {
+        double scale = fmax(d[i].most_b, floor);
+        err[i] = d[i].most == 0 ? 0 : scale > 0 ? d[i].most / scale : INFINITY;
+    }
+    free(size);
+}
+
+static void compare_gradients(check *c, float *whole)
+{
+    difference *d = hp_xcalloc((size_t)c->n_updates + 1, sizeof *d);
+    double *err = hp_xmalloc(sizeof *err * ((size_t)c->n_updates + 1));
+    for (int i = 0; i < c->n_updates; i++) {
+        const update *u = &c->update[i];
+        const float *ref = u->tensor >= 0 ? hp_interp_grad(c->ref, u->tensor) : NULL;
+        if (ref)
+            d[i] = compare(c, u->program, u->grad, -1, ref, hp_graph_size(c->g, u->tensor), whole);
+        else
+            d[i].most = INFINITY;
+    }
+    errors(d, c->n_updates, err);
+    for (int i = 0; i < c->n_updates; i++) {
+        if (err[i] < c->r->err_grads || (err[i] == c->r->err_grads && c->r->worst_tensor[0]))
+            continue;
+        c->r->err_grads = err[i];
+        snprintf(c->r->worst_tensor, sizeof c->r->worst_tensor, "%s",
+                 c->update[i].tensor >= 0 ? c->g->tensor[c->update[i].tensor].name
+                                          : "(a parameter without a name)");
+    }
+    free(err);
+    free(d);
+}
+
+/* A trained parameter that no program updates would otherwise go unseen. */
+static void find_missing(check *c)
+{
+    for (int t = 0; t < c->g->n_tensors; t++) {
+        bool found = c->g->tensor[t].kind != HP_T_PARAM || !hp_interp_grad(c->ref, t);
+        for (int i = 0; i < c->n_updates && !found; i++)
+            found = c->update[i].tensor == t;
+        if (found)
+            continue;
+        c->r->err_grads = INFINITY;
+        snprintf(c->r->worst_tensor, sizeof c->r->worst_tensor, "%s (no device updates it)",
+                 c->g->tensor[t].name);
+    }
+}
+
+/* The largest |a-b| of a parameter in units of its limit; a's gradient is in `grad`. */
+static double param_error(const check *c, int tensor, const float *a, const float *grad)
+{
+    const hp_train *t = &c->g->train;
+    const float *b = hp_interp_param(c->ref, tensor), *g = hp_interp_grad(c->ref, tensor),
+                *v = hp_interp_v(c->ref, tensor);
+    double clip = (double)hp_interp_result(c->ref)->clip_scale, most = 0, worst = 0;
+    double lr = t->lr * (t->warmup > 1 ? 1.0 / t->warmup : 1);
+    int64_t n = hp_graph_size(c->g, tensor);
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)b[i]));
+    for (int64_t i = 0; i < n; i++) {
+        double dg = fabs((double)grad[i] - (double)g[i]) * clip;
+        double root = v ? sqrt((double)v[i] / (1 - t->beta2)) : 0;
+        double limit = 1e-5 * most + (t->sgd ? lr * dg : lr * fmin(2, dg / (root + t->eps)));
+        double d = fabs((double)a[i] - (double)b[i]);
+        double x = d == 0 ? 0 : isnan(d) || limit <= 0 ? INFINITY : d / limit;
+        worst = fmax(worst, x);
+    }
+    return worst;
+}
+
+static void compare_params(check *c, float *whole, float *grad)
+{
+    for (int i = 0; i < c->n_updates; i++) {
+        const update *u = &c->update[i];
+        double worst = 0;
+        if (u->tensor < 0 || !hp_interp_grad(c->ref, u->tensor))
+            continue;
+        int copies = hp_gather_copies(c->seen, u->program, u->param, NULL);
+        bool there = hp_gather_whole(c->seen, u->program, u->grad, -1, 0, grad);
+        for (int copy = 0; copy < copies && there; copy++) {
+            there = hp_gather_whole(c->seen, u->program, u->param, -1, copy, whole);
+            worst = there ? fmax(worst, param_error(c, u->tensor, whole, grad)) : INFINITY;
+        }
+        c->r->err_params = fmax(c->r->err_params, there ? worst : INFINITY);
+    }
+}
+
+static void judge(check *c)
+{
+    hp_check_report *r = c->r;
+    int64_t most = max_size(c);
+    float *whole = hp_xmalloc(sizeof *whole * (size_t)most),
+          *grad = hp_xmalloc(sizeof *grad * (size_t)most);
+    r->loss = c->loss;
+    r->loss_reference = hp_interp_result(c->ref)->loss;
+    r->err_loss = fabs(r->loss - r->loss_reference) / fmax(fabs(r->loss_reference), 1e-30);
+    if (isnan(r->err_loss))
+        r->err_loss = INFINITY;
+    compare_gradients(c, whole);
+    find_missing(c);
+    compare_params(c, whole, grad);
+    r->n_tensors = 2 * c->n_updates;
+    r->ok = r->err_loss <= r->tol_loss && r->err_grads <= r->tol_grads &&
+            r->err_params <= r->tol_params && r->routing_misses == 0;
+    free(grad);
+    free(whole);
+}
+
+/* --- the first divergence --- */
+
+/* The largest error of a tensor's buffers in any microbatch against the reference; *device is a holder of the worst. */
+static double tensor_error(const check *c, int tensor, float *whole, int *device)
+{
+    double worst = 0;
+    int *rank_of = hp_xmalloc(sizeof *rank_of * (size_t)c->p->n_devices);
+    for (int i = 0; i < c->p->n_programs; i++)
+        for (int b = 0; b < c->p->program[i].n_buffers; b++) {
+            if (c->is_grad[i][b] || tensor_of(c, i, b) != tensor)
+                continue;
+            for (int m = -1; m < c->n_micros - 1; m++) {
+                const kept *k = kept_at(c, tensor, m);
+                if (!k->value || !hp_gather_has(c->seen, i, b, m) ||
+                    !hp_gather_whole(c->seen, i, b, m, 0, whole))
+                    continue;
+                difference d = compare(c, i, b, m, k->value, k->n, whole);
+                double err = d.most == 0 ? 0 : d.most / fmax(d.most_b, 1e-30);
+                if (err <= worst)
+                    continue;
+                worst = err;
+                hp_gather_copies(c->seen, i, b, rank_of);
+                *device = c->p->program[i].mesh.first + rank_of[d.copy];
+            }
+        }
+    free(rank_of);
+    return worst;
+}
+
+static bool is_watched(const hp_tensor *t)
+{
+    return t->route < 0 && (t->kind == HP_T_ACT || t->kind == HP_T_GRAD || t->kind == HP_T_STEP);
+}
+
+static hp_err find_divergence(check *c, hp_errmsg *e)
+{
+    c->all = true;
+    hp_err err = run_reference(c, e);
+    if (!err)
+        err = run_engine(c, e);
+    if (err)
+        return err;
+    float *whole = hp_xmalloc(sizeof *whole * (size_t)max_size(c));
+    bool found = false;
+    for (int n = 0; n < c->g->n_nodes && !found; n++) {
+        const hp_node *node = &c->g->node[n];
+        for (int k = node->n_in; k < node->n_in + node->n_out && !found; k++) {
+            int t = node->arg[k], device = -1;
+            if (t < 0 || !is_watched(&c->g->tensor[t]) ||
+                tensor_error(c, t, whole, &device) <= c->r->tol_grads)
+                continue;
+            found = true;
+            snprintf(c->r->div_op, sizeof c->r->div_op, "%s", node->name);
+            snprintf(c->r->div_tensor, sizeof c->r->div_tensor, "%s", c->g->tensor[t].name);
+            c->r->div_rank = device;
+        }
+    }
+    free(whole);
+    return HP_OK;
+}
+
+/* --- the whole --- */
+
+static void check_fini(check *c)
+{
+    drop_kept(c);
+    hp_interp_free(c->ref);
+    hp_gather_free(c->seen);
+    for (int i = 0; i < c->p->n_programs; i++)
+        free(c->is_grad[i]);
+    free(c->update);
+    free(c->routing);
+    hp_corpus_fini(&c->corpus);
+    pthread_mutex_destroy(&c->lock);
+}
+
+hp_err hp_check(const hp_graph *g, const hp_plan *p, const hp_check_options *o, hp_check_report *r,
+                hp_errmsg *e)
+{
+    check c = {.g = g, .p = p, .o = o, .r = r, .n_micros = (int)p->micro + 1};
+    hp_data_options data = {.seed = o->seed,
+                            .vocab = p->vocab,
+                            .zigzag = p->zigzag,
+                            .documents = o->documents,
+                            .ignore = o->ignore};
+    *r = (hp_check_report){.tol_loss = o->bf16 ? 2e-2 : 1e-5,
+                           .tol_grads = o->bf16 ? 2e-2 : 1e-4,
+                           .tol_params = 1,
+                           .div_rank = -1};
+    if (p->n_programs > (int)(sizeof c.is_grad / sizeof *c.is_grad))
+        return hp_fail(e, HP_EINFEASIBLE,
+                       "check: %d pipeline stages; 64 are the most (--shrink makes them fewer)",
+                       p->n_programs);
+    pthread_mutex_init(&c.lock, NULL);
+    find_updates(&c);
+    find_routing(&c);
+    hp_err err = hp_corpus_open(&c.corpus, o->data, &data, e);
+    if (!err)
+        err = run_reference(&c, e);
+    if (!err)
+        err = run_engine(&c, e);
+    if (!err)
+        judge(&c);
+    if (!err && !r->ok && !o->no_search)
+        err = find_divergence(&c, e);
+    check_fini(&c);
+    return err;
+}
