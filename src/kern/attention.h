@@ -10,23 +10,16 @@
  *
  * lse = log sum exp(scale q k): two results over different keys merge with hp_attention_merge.
  * Tiles are fixed by the shape and accumulate in key order, so bits do not depend on `threads`. Each
- * thread keeps its tiles on the stack: about (700 (d + dv) + 8192) floats. Flops: forward
+ * thread keeps its tiles on the stack: about 480 (d + dv) + 18432 floats. Flops: forward
  * 2 b s t k g (d + dv), backward 2 b s t k g (3 d + 2 dv), half of it when causal and s = t.
  */
 #ifndef HP_KERN_ATTENTION_H
 #define HP_KERN_ATTENTION_H
 
+#include "kern/attention_shape.h"
 #include "kern/num.h"
 
 #include <stddef.h>
-
-typedef struct hp_attention_shape {
-    int64_t b, s, t, k, g, d, dv;
-    float scale;
-    bool causal;
-    const int32_t *pos_q, *pos_k; /* [b, s], [b, t]; read when causal */
-    const int32_t *doc_q, *doc_k; /* [b, s], [b, t]; both or neither */
-} hp_attention_shape;
 
 /* hp_attention writes o and lse. */
 void hp_attention(const hp_attention_shape *a, hp_num q, hp_num keys, hp_num values, hp_num o,
