@@ -49,6 +49,7 @@ typedef struct hp_exec_metrics {
  * (recorded router choices) makes them the task's result. */
 typedef struct hp_exec_tap {
     int program, rank, inst, output, buffer;
+    bool routed; /* operand.rows rows of its last dimension */
     const hp_task *task;
     const hp_entry *entry;
     int64_t step;

@@ -91,7 +91,8 @@ hp_err hp_wire(hp_engine *g, hp_errmsg *e)
     int n;
     end *v = collect(g, &n);
     hp_err rc = HP_OK;
-    number(v, n);
+    if (n > 0)
+        number(v, n);
     for (int i = 0; i < n && !rc; i += 2) {
         const hp_side *s = &g->side[v[i].program];
         if (i + 1 == n || compare(&v[i], &v[i + 1], false) != 0 || v[i].recv || !v[i + 1].recv)

@@ -202,6 +202,7 @@ void hp_work_tap(hp_engine *g, hp_side *s, int rank, int inst)
             continue;
         t.output = i - t.task->n_in;
         t.buffer = t.task->buf[i];
+        t.routed = s->p->buffer[t.buffer].route >= 0;
         g->h->tap(g->h->ctx, &t);
     }
 }

@@ -101,7 +101,7 @@ static __attribute__((unused)) void keep_output(void *ctx, const hp_exec_tap *t)
         r->touch(t);
     snprintf(key, sizeof key, "%s.%d@%d/%d.%d", t->task->name, t->output, t->entry->micro, t->program, t->rank);
     pthread_mutex_lock(&r->lock);
-    struct kept k = {.nd = t->operand.nd, .n = t->operand.data ? elements(&t->operand, t->operand.rows > 0) : 0};
+    struct kept k = {.nd = t->operand.nd, .n = t->operand.data ? elements(&t->operand, t->routed) : 0};
     memcpy(k.lo, t->operand.lo, sizeof k.lo);
     memcpy(k.len, t->operand.len, sizeof k.len);
     k.v = malloc((size_t)k.n * sizeof(float) + 1);
