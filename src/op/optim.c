@@ -24,13 +24,10 @@ static hp_err cast_run(const hp_call *c, hp_errmsg *e)
 
 static hp_err accum_run(const hp_call *c, hp_errmsg *e)
 {
-    (void)e;
     hp_num in[] = {hp_out_num(c, 0), hp_in_num(c, 0)};
-    int64_t n = hp_box_count(hp_call_in(c, 0), false);
-    if (c->accumulate)
-        HP_KERNEL(c, hp_add, 2, in, n, hp_out_num(c, 0));
-    else
-        HP_KERNEL(c, hp_copy, n, in[1], hp_out_num(c, 0));
+    if (!c->accumulate)
+        return cast_run(c, e);
+    HP_KERNEL(c, hp_add, 2, in, hp_box_count(hp_call_in(c, 0), false), hp_out_num(c, 0));
     return HP_OK;
 }
 
@@ -62,10 +59,9 @@ static hp_err sum_scalars_run(const hp_call *c, hp_errmsg *e)
 static hp_err clip_scale_run(const hp_call *c, hp_errmsg *e)
 {
     (void)e;
-    double norm = sqrt((double)hp_num_get(hp_in_num(c, 0), 0));
-    double clip = hp_call_attr(c, "clip", 1);
-    hp_num_put(hp_out_num(c, 0), 0, clip > 0 ? (float)fmin(1, clip / (norm + 1e-6)) : 1.0F);
-    if (c->n_out > 1)
+    double norm = sqrt((double)hp_num_get(hp_in_num(c, 0), 0)), clip = hp_call_attr(c, "clip", 1);
+    hp_num_put(hp_out_num(c, 0), 0, clip > 0 ? (float)fmin(1, clip / (norm + 1e-6)) : 1);
+    if (c->n_out > 1 && hp_call_out(c, 1)->nd >= 0)
         hp_num_put(hp_out_num(c, 1), 0, (float)norm);
     return HP_OK;
 }

@@ -112,9 +112,9 @@ extern const hp_op hp_op_dispatch, hp_op_dispatch_dx, hp_op_grouped, hp_op_group
 extern const hp_op hp_op_combine, hp_op_combine_dx, hp_op_combine_dw;
 
 /* Not in graphs; boxes of one shape. Outputs marked = share the bytes of the input of the same place.
- * zero: -> x. cast: x -> y in y's storage type. accum: x -> acc += x always (set `accumulate`, so that acc counts as read).
+ * zero: -> x. cast: x -> y in y's storage type. accum: x -> acc, stored, or added with `accumulate`.
  * sqnorm: g -> f32 scalar, sum of squares; accumulates. sum_scalars: 1..13 scalars -> their sum.
- * clip_scale: sum of squares -> min(1, `clip` / (sqrt(it) + 1e-6)) (torch.nn.utils.clip_grad_norm_).
+ * clip_scale: sum of squares -> min(1, `clip` / (norm + 1e-6)) (torch.nn.utils.clip_grad_norm_; 1 where clip is 0), norm?.
  * adamw: p f32, m f32, v f32, g, clip scale? -> p=, m=, v=, bf16 copy?; `lr beta1 beta2 eps decay warmup`.
  * sgd: p f32, g, clip scale? -> p=, bf16 copy?; `lr decay warmup`. An absent copy is an absent last output
  * (nd = -1 or one output fewer). Learning rate: lr min(1, (step+1)/warmup). */
