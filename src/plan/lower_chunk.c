@@ -34,19 +34,21 @@ static void find_nodes(lowering *w, low_chunk *c)
         }
 }
 
+/* What the chunk's nodes read and none of them makes: received, or made once a step. */
 static void find_given(lowering *w, low_chunk *c)
 {
     const hp_graph *g = w->r->g;
     c->given = hp_xcalloc((size_t)g->n_tensors, sizeof *c->given);
     for (int i = 0; i < c->n_nodes; i++) {
         const hp_node *n = &g->node[c->node[i]];
-        for (int k = 0; k < n->n_in; k++) {
-            int t = n->arg[k];
-            if (t >= 0 && g->tensor[t].producer >= 0 && !here(w, c, g->tensor[t].producer))
-                c->given[t] = true;
-            if (t >= 0 && g->tensor[t].kind == HP_T_STEP)
-                c->given[t] = true;
-        }
+        for (int k = 0; k < n->n_in; k++)
+            if (n->arg[k] >= 0 && g->tensor[n->arg[k]].producer >= 0)
+                c->given[n->arg[k]] = true;
+    }
+    for (int i = 0; i < c->n_nodes; i++) {
+        const hp_node *n = &g->node[c->node[i]];
+        for (int k = n->n_in; k < n->n_in + n->n_out; k++)
+            c->given[n->arg[k]] = false;
     }
 }
 
