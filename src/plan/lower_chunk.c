@@ -411,6 +411,7 @@ static void receive(lowering *w, low_chunk *c, int which, hp_tkind kind)
         char name[256];
         snprintf(name, sizeof name, "%s/recv", t->name);
         int b = new_copy_buffer(w, c, which, i, true), from = w->r->vstage[t->producer];
+        w->p->buffer[b].scope = HP_S_FRAME;
         hp_task *task = low_task(w, tmpl_of(c, which), name, HP_TASK_RECV, low_stream(w, which == F ? "recv.f" : "recv.b", true, HP_ROLE_PP), 0, 1);
         task->buf[0] = b;
         task->peer = from % w->r->pp;
@@ -419,7 +420,7 @@ static void receive(lowering *w, low_chunk *c, int which, hp_tkind kind)
     }
 }
 
-/* The best copy to send: whole, and the latest made. */
+/* The best copy to send: whole, and the latest made. What is sent or received lies in the frame: a message on its way must not hold up the next template. */
 static int copy_to_send(const low_chunk *c, int tensor)
 {
     int best = -1;
@@ -443,6 +444,8 @@ static hp_err send(lowering *w, low_chunk *c, int which, int tensor, int to)
         err = low_move(w, tmpl_of(c, which), src, &w->r->target[tensor], -1, HP_S_RUN, true, "a later stage", &src);
     if (err)
         return err;
+    if (w->p->buffer[src].scope == HP_S_RUN)
+        w->p->buffer[src].scope = HP_S_FRAME;
     char name[256];
     snprintf(name, sizeof name, "%s/send", g->tensor[tensor].name);
     hp_task *t = low_task(w, tmpl_of(c, which), name, HP_TASK_SEND, low_stream(w, which == F ? "send.f" : "send.b", true, HP_ROLE_PP), 1, 0);

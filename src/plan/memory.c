@@ -1,11 +1,12 @@
 /* memory.c -- static addresses: first fit over lifetimes.
  *
  * A run buffer lives from the first to the last task of its template that names it; a frame buffer from F's first task to B's last, in the order F then
- * B; persist and step buffers live for ever. Two buffers share bytes only when one's life ends before the other's begins in program order; what runs on other streams is held
+ * B, and to the frame's end when it is sent (the message may still be on its way); persist and step buffers live for ever. Two buffers share bytes only when one's life ends before the other's begins in program order; what runs on other streams is held
  * to that by the edges of expand.c. An alias lies where its target lies and extends its life.
  */
 #include "plan/lower.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ static int lives(const hp_program *p, hp_scope scope, const hp_template *const *
                         slot[r] = n;
                         out[n++] = (life){.buffer = r, .birth = at, .death = at, .bytes = p->buffer[r].bytes};
                     }
-                    out[slot[r]].death = at;
+                    bool sent = scope == HP_S_FRAME && task->kind == HP_TASK_SEND;
+                    out[slot[r]].death = sent || out[slot[r]].death == INT_MAX ? INT_MAX : at;
                 }
         }
     for (int i = 0; i < n; i++)
