@@ -33,11 +33,11 @@ static int new_transfer(hp_ports *p)
     return p->n++;
 }
 
-static void schedule(hp_ports *p, hp_queue *q, int id, int64_t now, int what)
+static void schedule(hp_ports *p, hp_events *q, int id, int64_t now, int what)
 {
     hp_transfer *t = &p->transfer[id];
     int64_t at = now + (int64_t)ceil(t->left_ns * t->sharing - 1e-6);
-    hp_queue_push(
+    hp_events_push(
         q,
         (hp_event){.at_ns = at, .key = t->key, .what = what, .row = id, .version = ++t->version});
 }
@@ -51,7 +51,7 @@ static int busiest(const hp_ports *p, const hp_transfer *t)
     return most;
 }
 
-static void update(hp_ports *p, hp_queue *q, int id, int64_t now, int what)
+static void update(hp_ports *p, hp_events *q, int id, int64_t now, int what)
 {
     hp_transfer *t = &p->transfer[id];
     int sharing = busiest(p, t);
@@ -84,14 +84,14 @@ static void touch_ports(hp_ports *p, const hp_transfer *t)
         qsort(p->touched, (size_t)p->n_touched, sizeof(int), by_number);
 }
 
-static void update_touched(hp_ports *p, hp_queue *q, int64_t now, int what)
+static void update_touched(hp_ports *p, hp_events *q, int64_t now, int what)
 {
     for (int i = 0; i < p->n_touched; i++)
         if (i == 0 || p->touched[i] != p->touched[i - 1])
             update(p, q, p->touched[i], now, what);
 }
 
-int hp_ports_begin(hp_ports *p, hp_queue *q, int64_t now, int64_t ns, int n, const int *port,
+int hp_ports_begin(hp_ports *p, hp_events *q, int64_t now, int64_t ns, int n, const int *port,
                    uint64_t key, int what)
 {
     int id = new_transfer(p);
@@ -127,7 +127,7 @@ static void leave(hp_ports *p, int id)
     }
 }
 
-bool hp_ports_ends(hp_ports *p, hp_queue *q, const hp_event *e, hp_transfer *out)
+bool hp_ports_ends(hp_ports *p, hp_events *q, const hp_event *e, hp_transfer *out)
 {
     hp_transfer *t = &p->transfer[e->row];
     if (!t->active || t->version != e->version)

@@ -6,7 +6,7 @@
 #ifndef HP_SIM_PORTS_H
 #define HP_SIM_PORTS_H
 
-#include "sim/queue.h"
+#include "sim/events.h"
 
 typedef struct hp_port_list {
     int n, cap;
@@ -42,11 +42,11 @@ void hp_ports_fini(hp_ports *p);
 /* hp_ports_begin starts a transfer of `ns` on `n` ports (none: it shares nothing; one that is named twice carries it twice, as for two ranks
  * that fetch from one) and pushes the event `what` of its end, whose `row` is the
  * transfer's number; events of others that it slows are pushed anew. */
-int hp_ports_begin(hp_ports *p, hp_queue *q, int64_t now, int64_t ns, int n, const int *port,
+int hp_ports_begin(hp_ports *p, hp_events *q, int64_t now, int64_t ns, int n, const int *port,
                    uint64_t key, int what);
 
 /* hp_ports_ends says whether an event is the end of a transfer that is under way; if so the transfer is over, its ports are free and others go on faster.
  * *out is a copy of what it was. */
-bool hp_ports_ends(hp_ports *p, hp_queue *q, const hp_event *e, hp_transfer *out);
+bool hp_ports_ends(hp_ports *p, hp_events *q, const hp_event *e, hp_transfer *out);
 
 #endif

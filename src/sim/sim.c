@@ -57,7 +57,7 @@ typedef struct sim {
     side *side;
     int n_pairs;
     pair *pair;
-    hp_queue queue;
+    hp_events queue;
     hp_ports ports;
     int n_ready, cap_ready;
     ready *ready;
@@ -233,7 +233,7 @@ static hp_err sim_init(sim *s, const hp_expansion *x, bool fold, hp_errmsg *e)
 static void sim_fini(sim *s)
 {
     hp_classes_fini(&s->classes);
-    hp_queue_fini(&s->queue);
+    hp_events_fini(&s->queue);
     hp_ports_fini(&s->ports);
     hp_arena_fini(&s->arena);
     free(s->ready);
@@ -434,7 +434,7 @@ static void start_op(sim *s, int program, int row, int inst)
                   .row = row,
                   .inst = inst,
                   .version = (uint32_t)program};
-    hp_queue_push(&s->queue, e);
+    hp_events_push(&s->queue, e);
 }
 
 static void start_copy(sim *s, int program, int row, int inst)
@@ -531,7 +531,7 @@ static void run(sim *s)
     hp_event e;
     list_first(s);
     start_ready(s);
-    while (hp_queue_pop(&s->queue, &e)) {
+    while (hp_events_pop(&s->queue, &e)) {
         if (e.what == END_OF_TRANSFER) {
             end_transfer(s, &e);
         } else {

@@ -1,5 +1,5 @@
-/* queue.c -- a binary heap in an array: no child comes before its parent. */
-#include "sim/queue.h"
+/* events.c -- a binary heap in an array: no child comes before its parent. */
+#include "sim/events.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static bool before(const hp_event *a, const hp_event *b)
     return a->seq < b->seq;
 }
 
-void hp_queue_push(hp_queue *q, hp_event e)
+void hp_events_push(hp_events *q, hp_event e)
 {
     q->event = hp_grow(q->event, &q->cap, q->n + 1, sizeof *q->event);
     e.seq = q->pushed++;
@@ -30,7 +30,7 @@ void hp_queue_push(hp_queue *q, hp_event e)
     q->event[i] = e;
 }
 
-bool hp_queue_pop(hp_queue *q, hp_event *e)
+bool hp_events_pop(hp_events *q, hp_event *e)
 {
     if (q->n == 0)
         return false;
@@ -52,8 +52,8 @@ bool hp_queue_pop(hp_queue *q, hp_event *e)
     return true;
 }
 
-void hp_queue_fini(hp_queue *q)
+void hp_events_fini(hp_events *q)
 {
     free(q->event);
-    *q = (hp_queue){0};
+    *q = (hp_events){0};
 }

@@ -1,11 +1,11 @@
-/* queue.h -- pending events of one simulation, in a total order.
+/* events.h -- pending events of one simulation, in a total order.
  *
  * Order: time, then key (device, stream, instance: see hp_order_key), then the order of pushing, so that a simulation is the same every time and on every
  * machine. push and pop are O(log n). An event that has lost its meaning stays and is known by its version (the owner's business). Not
  * thread-safe: one owner a queue. Room: sim; uses base only.
  */
-#ifndef HP_SIM_QUEUE_H
-#define HP_SIM_QUEUE_H
+#ifndef HP_SIM_EVENTS_H
+#define HP_SIM_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,23 +19,23 @@ typedef struct hp_event {
     uint32_t version;
 } hp_event;
 
-/* hp_queue holds events. Zeroed struct = empty. */
-typedef struct hp_queue {
+/* hp_events is a queue of them. Zeroed struct = empty. */
+typedef struct hp_events {
     int n, cap;
     uint32_t pushed;
     hp_event *event;
-} hp_queue;
+} hp_events;
 
 /* hp_order_key packs what orders events of one instant: device first, then stream, then instance (program order). */
 uint64_t hp_order_key(int device, int stream, int inst);
 
-/* hp_queue_push adds an event. */
-void hp_queue_push(hp_queue *q, hp_event e);
+/* hp_events_push adds an event. */
+void hp_events_push(hp_events *q, hp_event e);
 
-/* hp_queue_pop takes the first event into *e; false when there is none. */
-bool hp_queue_pop(hp_queue *q, hp_event *e);
+/* hp_events_pop takes the first event into *e; false when there is none. */
+bool hp_events_pop(hp_events *q, hp_event *e);
 
-/* hp_queue_fini frees the queue; it is empty again. */
-void hp_queue_fini(hp_queue *q);
+/* hp_events_fini frees the queue; it is empty again. */
+void hp_events_fini(hp_events *q);
 
 #endif
