@@ -8,7 +8,7 @@
 
 #include "exec/flow.h"
 #include "exec/memory.h"
-#include "exec/queue.h"
+#include "exec/ready.h"
 #include "exec/rows.h"
 #include "exec/segment.h"
 
@@ -116,8 +116,8 @@ typedef struct hp_engine {
     /* under the lock */
     pthread_mutex_t lock;
     pthread_cond_t work, link;
-    hp_queue *ready;           /* per worker: of its devices */
-    hp_queue due;              /* transfers whose bytes have been moved, by deadline */
+    hp_ready *ready;           /* per worker: of its devices */
+    hp_ready due;              /* transfers whose bytes have been moved, by deadline */
     int sleeping, running, queued; /* threads asleep and at work, entries in all ready queues */
     int64_t left;              /* instances of the step that are not done */
     bool step_open, quit;

@@ -81,7 +81,7 @@ static void push(hp_engine *g, const hp_side *s, int rank, int inst)
     int device = s->device0 + rank;
     bool comm = hp_info_of(s, inst)->comm;
     hp_work w = {((int64_t)!comm << 60) + ((int64_t)inst << 24) + device, s->index, rank, inst, comm};
-    hp_queue_push(&g->ready[(int64_t)device * g->workers / g->n_devices], w);
+    hp_ready_push(&g->ready[(int64_t)device * g->workers / g->n_devices], w);
     g->queued++;
     atomic_fetch_add_explicit(&g->version, 1, memory_order_release);
 }
@@ -187,7 +187,7 @@ static void finish_any(hp_engine *g, hp_side *s, int rank, int inst)
 static void end_by(hp_engine *g, hp_side *s, int rank, int inst, int64_t when)
 {
     if (g->paced && when > now(g)) {
-        hp_queue_push(&g->due, (hp_work){when, s->index, rank, inst, true});
+        hp_ready_push(&g->due, (hp_work){when, s->index, rank, inst, true});
         pthread_cond_signal(&g->link);
     } else {
         finish_any(g, s, rank, inst);
@@ -368,9 +368,9 @@ static void run(hp_engine *g, const hp_work *w, int worker_index)
 /* The worker's own queue first, then the one with the most urgent work. */
 static bool take(hp_engine *g, int own, bool comm_only, hp_work *w)
 {
-    hp_queue *best = own < g->workers && g->ready[own].n > 0 ? &g->ready[own] : NULL;
+    hp_ready *best = own < g->workers && g->ready[own].n > 0 ? &g->ready[own] : NULL;
     for (int i = 0; i < g->workers && (!best || comm_only); i++) {
-        hp_queue *q = &g->ready[i];
+        hp_ready *q = &g->ready[i];
         if (q->n > 0 && (!best || q->at[0].key < best->at[0].key) && (!comm_only || q->at[0].comm))
             best = q;
     }
@@ -379,7 +379,7 @@ static bool take(hp_engine *g, int own, bool comm_only, hp_work *w)
             best = &g->ready[i]; /* another's transfer before one's own compute: somebody waits for it */
     if (!best)
         return false;
-    *w = hp_queue_pop(best);
+    *w = hp_ready_pop(best);
     g->queued--;
     return true;
 }
@@ -472,7 +472,7 @@ static void *link_thread(void *arg)
     while (!g->quit) {
         hp_work due;
         if (g->code == HP_OK && g->due.n > 0 && g->due.at[0].key <= now(g)) {
-            due = hp_queue_pop(&g->due);
+            due = hp_ready_pop(&g->due);
             finish_any(g, &g->side[due.program], due.rank, due.inst);
             wake(g, 0);
         } else if (g->step_open && g->code == HP_OK && take(g, g->workers, true, &due)) {
@@ -494,8 +494,8 @@ static void init_queues(hp_engine *g)
         cap += g->side[i].n_ranks * g->side[i].p->n_streams;
     g->ready = hp_arena_alloc(&g->arena, (size_t)g->workers * sizeof *g->ready);
     for (int i = 0; i < g->workers; i++)
-        hp_queue_init(&g->ready[i], cap);
-    hp_queue_init(&g->due, cap);
+        hp_ready_init(&g->ready[i], cap);
+    hp_ready_init(&g->due, cap);
 }
 
 static void init_lock(hp_engine *g)
@@ -540,8 +540,8 @@ void hp_sched_stop(hp_sched *s)
     for (int i = 0; i < s->n; i++)
         pthread_join(s->worker[i].thread, NULL);
     for (int i = 0; i < g->workers; i++)
-        hp_queue_fini(&g->ready[i]);
-    hp_queue_fini(&g->due);
+        hp_ready_fini(&g->ready[i]);
+    hp_ready_fini(&g->due);
     pthread_mutex_destroy(&g->lock);
     pthread_cond_destroy(&g->work);
     pthread_cond_destroy(&g->link);

@@ -1,20 +1,20 @@
-/* queue.c -- a binary heap; equal keys are ordered by program, rank and instance, so that the order is total. */
-#include "exec/queue.h"
+/* ready.c -- a binary heap; equal keys are ordered by program, rank and instance, so that the order is total. */
+#include "exec/ready.h"
 
 #include "base/mem.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-void hp_queue_init(hp_queue *q, int cap)
+void hp_ready_init(hp_ready *q, int cap)
 {
-    *q = (hp_queue){.at = hp_xmalloc((size_t)(cap + 1) * sizeof *q->at), .cap = cap};
+    *q = (hp_ready){.at = hp_xmalloc((size_t)(cap + 1) * sizeof *q->at), .cap = cap};
 }
 
-void hp_queue_fini(hp_queue *q)
+void hp_ready_fini(hp_ready *q)
 {
     free(q->at);
-    *q = (hp_queue){0};
+    *q = (hp_ready){0};
 }
 
 static bool before(const hp_work *a, const hp_work *b)
@@ -26,7 +26,7 @@ static bool before(const hp_work *a, const hp_work *b)
     return a->rank != b->rank ? a->rank < b->rank : a->inst < b->inst;
 }
 
-void hp_queue_push(hp_queue *q, hp_work w)
+void hp_ready_push(hp_ready *q, hp_work w)
 {
     assert(q->n < q->cap);
     int i = q->n++;
@@ -37,7 +37,7 @@ void hp_queue_push(hp_queue *q, hp_work w)
     q->at[i] = w;
 }
 
-hp_work hp_queue_pop(hp_queue *q)
+hp_work hp_ready_pop(hp_ready *q)
 {
     assert(q->n > 0);
     hp_work least = q->at[0], last = q->at[--q->n];
