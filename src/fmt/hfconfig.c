@@ -20,8 +20,11 @@ static const family_row families[] = {
     {"baichuan", "llama", ""},
     {"bailing_moe", "mixtral", "score=sigmoid"},
     {"chatglm", "llama", "rotary=0.5"},
-    {"cohere", "neox", "parallel=one norm,norm=layernorm without bias,act=swiglu,rotary=1,tied=true,qkv_bias=false,o_bias=false,mlp_bias=false"},
-    {"deepseek_v2", "deepseek", "score=softmax,router_bias=false,groups=0,top_groups=0,route_scale=1"},
+    {"cohere", "neox",
+     "parallel=one norm,norm=layernorm without "
+     "bias,act=swiglu,rotary=1,tied=true,qkv_bias=false,o_bias=false,mlp_bias=false"},
+    {"deepseek_v2", "deepseek",
+     "score=softmax,router_bias=false,groups=0,top_groups=0,route_scale=1"},
     {"deepseek_v3", "deepseek", ""},
     {"exaone", "llama", ""},
     {"gemma", "llama", "act=geglu,embed_scale=true,tied=true"},
@@ -149,10 +152,13 @@ static hp_err whole(const reader *r, const char *names, bool needed, double leas
 {
     char name[64];
     if (!find(r, names, name, sizeof name))
-        return needed ? hp_fail(r->e, HP_EINPUT, "%s: a %s decoder needs one of: %s", r->path, r->out->model_type, names) : HP_OK;
+        return needed ? hp_fail(r->e, HP_EINPUT, "%s: a %s decoder needs one of: %s", r->path,
+                                r->out->model_type, names)
+                      : HP_OK;
     hp_err err = number(r, names, v);
     if (!err && (*v < least || *v != floor(*v) || *v > 1e12))
-        return hp_fail(r->e, HP_EINPUT, "%s: %s = %g is not a whole number from %g", r->path, name, *v, least);
+        return hp_fail(r->e, HP_EINPUT, "%s: %s = %g is not a whole number from %g", r->path, name,
+                       *v, least);
     return err;
 }
 
@@ -208,7 +214,8 @@ static hp_err read_heads(reader *r)
     if (err)
         return err;
     if (head < 1)
-        return hp_fail(r->e, HP_EINPUT, "%s: %g heads do not fit a width of %g", r->path, heads, have(r, "embed"));
+        return hp_fail(r->e, HP_EINPUT, "%s: %g heads do not fit a width of %g", r->path, heads,
+                       have(r, "embed"));
     if (!in_family(r, "gpt2"))
         set_number(r, "kv_heads", kv);
     set_number(r, "head", head);
@@ -230,7 +237,8 @@ static hp_err read_rotary(reader *r)
     if (!err && turned > 0)
         part = turned / have(r, "head");
     if (!err && (!(theta > 0) || part > 1))
-        err = hp_fail(r->e, HP_EINPUT, "%s: rope_theta %g or rotary part %g is out of range", r->path, theta, part);
+        err = hp_fail(r->e, HP_EINPUT, "%s: rope_theta %g or rotary part %g is out of range",
+                      r->path, theta, part);
     if (err || in_family(r, "gpt2"))
         return err;
     set_number(r, "rope_theta", theta);
@@ -257,22 +265,29 @@ static hp_err read_activation(reader *r)
 {
     const char *act = text(r, "hidden_activation hidden_act activation_function");
     bool smooth = strstr(act, "gelu") || strcmp(act, "relu") == 0;
-    if (!*act || strcmp(act, "silu") == 0 || strcmp(act, "swiglu") == 0 || strcmp(act, "swish") == 0)
+    if (!*act || strcmp(act, "silu") == 0 || strcmp(act, "swiglu") == 0 ||
+        strcmp(act, "swish") == 0)
         return HP_OK;
-    return smooth ? HP_OK : hp_fail(r->e, HP_EINPUT, "%s: activation %s is not silu, gelu or relu", r->path, act);
+    return smooth ? HP_OK
+                  : hp_fail(r->e, HP_EINPUT, "%s: activation %s is not silu, gelu or relu", r->path,
+                            act);
 }
 
 static hp_err read_norm(reader *r)
 {
-    double eps = is(r, "gemma") || is(r, "gemma2") || is(r, "gemma3_text") ? 1e-6 : 1e-5, std = 0.02;
-    hp_err err = number(r, "rms_norm_eps layer_norm_eps layer_norm_epsilon layernorm_epsilon norm_eps norm_epsilon", &eps);
+    double eps = is(r, "gemma") || is(r, "gemma2") || is(r, "gemma3_text") ? 1e-6 : 1e-5,
+           std = 0.02;
+    hp_err err = number(
+        r, "rms_norm_eps layer_norm_eps layer_norm_epsilon layernorm_epsilon norm_eps norm_epsilon",
+        &eps);
     if (!err)
         err = number(r, "initializer_range init_std", &std);
     if (err)
         return err;
     set_number(r, "eps", eps);
     set_number(r, "std", std);
-    if (truth(r, "use_qk_norm qk_layernorm", false) && !is(r, "llama4_text") && !is(r, "minimax_m2"))
+    if (truth(r, "use_qk_norm qk_layernorm", false) && !is(r, "llama4_text") &&
+        !is(r, "minimax_m2"))
         set(r, "qk_norm", "head");
     if (is(r, "gpt_neox") && !truth(r, "use_parallel_residual", true))
         set(r, "parallel", "false");
@@ -287,14 +302,18 @@ static hp_err read_sequence(reader *r)
         return err;
     set_number(r, "seq", seq < LONGEST_SEQ ? seq : LONGEST_SEQ);
     if (in_family(r, "gpt2"))
-        set_number(r, "positions", seq + (is(r, "opt") ? 2 : 0)); /* OPT's table begins with two rows that no token uses */
+        set_number(
+            r, "positions",
+            seq + (is(r, "opt") ? 2 : 0)); /* OPT's table begins with two rows that no token uses */
     return HP_OK;
 }
 
 static hp_err read_dense(reader *r)
 {
     double ffn = 4 * have(r, "embed");
-    hp_err err = whole(r, is(r, "llama4_text") ? "intermediate_size_mlp intermediate_size" : "intermediate_size ffn_hidden_size ffn_dim n_inner",
+    hp_err err = whole(r,
+                       is(r, "llama4_text") ? "intermediate_size_mlp intermediate_size"
+                                            : "intermediate_size ffn_hidden_size ffn_dim n_inner",
                        !in_family(r, "gpt2"), 1, &ffn);
     if (!err)
         set_number(r, "ffn", ffn);
@@ -307,7 +326,10 @@ static hp_err read_shared(reader *r, double expert_ffn)
     double n = 0, width = 0;
     hp_err err = whole(r, "n_shared_experts num_shared_experts", false, 0, &n);
     if (!err)
-        err = whole(r, "moe_shared_expert_intermediate_size shared_expert_intermediate_size shared_intermediate_size", false, 0, &width);
+        err = whole(r,
+                    "moe_shared_expert_intermediate_size shared_expert_intermediate_size "
+                    "shared_intermediate_size",
+                    false, 0, &width);
     if (err)
         return err;
     if (is(r, "llama4_text"))
@@ -335,10 +357,12 @@ static hp_err read_routing(reader *r)
         set_number(r, "route_scale", scale);
     const char *score = text(r, "scoring_func score_function"), *method = text(r, "topk_method");
     if (*score && strcmp(score, "sigmoid") && strcmp(score, "softmax"))
-        return hp_fail(r->e, HP_EINPUT, "%s: router scores by %s are neither softmax nor sigmoid", r->path, score);
+        return hp_fail(r->e, HP_EINPUT, "%s: router scores by %s are neither softmax nor sigmoid",
+                       r->path, score);
     if (*score)
         set(r, "score", score);
-    if (strcmp(method, "noaux_tc") == 0 || truth(r, "use_routing_bias moe_router_enable_expert_bias", false))
+    if (strcmp(method, "noaux_tc") == 0 ||
+        truth(r, "use_routing_bias moe_router_enable_expert_bias", false))
         set(r, "router_bias", "true");
     else if (*method)
         set(r, "router_bias", "false");
@@ -354,10 +378,14 @@ static hp_err check_pattern(const reader *r)
     double every = 1;
     hp_err err = number(r, "moe_layer_freq interleave_moe_layer_step decoder_sparse_step", &every);
     if (!err && every != 1)
-        err = hp_fail(r->e, HP_EINPUT, "%s: a mixture in every %g-th layer is a pattern that no family here has (only: every layer)", r->path, every);
+        err = hp_fail(r->e, HP_EINPUT,
+                      "%s: a mixture in every %g-th layer is a pattern that no family here has "
+                      "(only: every layer)",
+                      r->path, every);
     json_t *dense = json_object_get(r->at, "mlp_only_layers");
     if (!err && json_array_size(dense) > 0)
-        err = hp_fail(r->e, HP_EINPUT, "%s: mlp_only_layers is a pattern that no family here has", r->path);
+        err = hp_fail(r->e, HP_EINPUT, "%s: mlp_only_layers is a pattern that no family here has",
+                      r->path);
     return err;
 }
 
@@ -382,8 +410,10 @@ static hp_err read_mixture(reader *r)
 
 static hp_err read_latent(reader *r)
 {
-    static const key_row rows[] = {{"kv_rank", "kv_lora_rank", true}, {"nope", "qk_nope_head_dim", true},
-                                   {"rope", "qk_rope_head_dim", true}, {"v_head", "v_head_dim", true}};
+    static const key_row rows[] = {{"kv_rank", "kv_lora_rank", true},
+                                   {"nope", "qk_nope_head_dim", true},
+                                   {"rope", "qk_rope_head_dim", true},
+                                   {"v_head", "v_head_dim", true}};
     double q = 0;
     hp_err err = whole_rows(r, rows, sizeof rows / sizeof *rows);
     if (!err)
@@ -453,9 +483,12 @@ static hp_err find_family(reader *r, const family_row **row)
     }
     hp_err err = HP_OK;
     if (!type)
-        err = hp_fail(r->e, HP_EINPUT, "%s: has no model_type; known are the decoders %s", r->path, hp_str_text(&known));
+        err = hp_fail(r->e, HP_EINPUT, "%s: has no model_type; known are the decoders %s", r->path,
+                      hp_str_text(&known));
     else if (!*row)
-        err = hp_fail(r->e, HP_EINPUT, "%s: model_type %.60s is no decoder known here; known are %s", r->path, type, hp_str_text(&known));
+        err =
+            hp_fail(r->e, HP_EINPUT, "%s: model_type %.60s is no decoder known here; known are %s",
+                    r->path, type, hp_str_text(&known));
     hp_str_fini(&known);
     if (!err)
         r->out->model_type = hp_arena_strdup(&r->out->arena, type);
@@ -466,7 +499,8 @@ static void set_name(reader *r)
 {
     const char *slash = strrchr(r->path, '/'), *stem = slash ? slash + 1 : r->path;
     const char *dot = strrchr(stem, '.');
-    bool part = r->at != r->root || json_object_get(r->root, "vision_config") || json_object_get(r->root, "mm_vision_tower");
+    bool part = r->at != r->root || json_object_get(r->root, "vision_config") ||
+                json_object_get(r->root, "mm_vision_tower");
     hp_str name = {0};
     hp_str_put(&name, stem, dot ? (size_t)(dot - stem) : strlen(stem));
     hp_str_add(&name, "%s", part ? "-text" : "");
@@ -484,8 +518,11 @@ static hp_err load(const char *path, json_t **root, hp_errmsg *e)
         return hp_fail(e, HP_EINPUT, "%s: is not a plain file of at most %d bytes", path, MAX_FILE);
     *root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
     if (!*root)
-        return hp_fail(e, HP_EINPUT, "%s:%d:%d: not JSON: %s", path, why.line, why.column, why.text);
-    return json_is_object(*root) ? HP_OK : hp_fail(e, HP_EINPUT, "%s: a configuration is a JSON object", path);
+        return hp_fail(e, HP_EINPUT, "%s:%d:%d: not JSON: %s", path, why.line, why.column,
+                       why.text);
+    return json_is_object(*root)
+               ? HP_OK
+               : hp_fail(e, HP_EINPUT, "%s: a configuration is a JSON object", path);
 }
 
 hp_err hp_hfconfig_read(const char *path, hp_hfconfig *out, hp_errmsg *e)

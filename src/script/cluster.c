@@ -17,7 +17,8 @@ static int cluster_put(lua_State *L)
 {
     hp_cluster *c = lua_touserdata(L, lua_upvalueindex(1));
     hp_errmsg e;
-    if (hp_cluster_set(c, luaL_checkstring(L, 1), luaL_checkstring(L, 2), luaL_checkstring(L, 3), lua_toboolean(L, 4), &e))
+    if (hp_cluster_set(c, luaL_checkstring(L, 1), luaL_checkstring(L, 2), luaL_checkstring(L, 3),
+                       lua_toboolean(L, 4), &e))
         return hp_script_raise(L, e.code, "%s", e.text);
     return 0;
 }
@@ -62,7 +63,8 @@ static hp_err load_profile(void *ctx, const char *name, hp_cluster *c, hp_errmsg
     return err;
 }
 
-static hp_err from_file(const char *path, const char *count, int n, const hp_override *over, hp_cluster **out, hp_errmsg *e)
+static hp_err from_file(const char *path, const char *count, int n, const hp_override *over,
+                        hp_cluster **out, hp_errmsg *e)
 {
     FILE *f = fopen(path, "r");
     if (!f)
@@ -76,7 +78,9 @@ static hp_err from_file(const char *path, const char *count, int n, const hp_ove
     for (int i = 0; i < n && !err; i++)
         err = hp_cluster_set(c, over[i].key, over[i].value, "set on the command line", false, e);
     if (!err && !count && !own[0])
-        err = hp_fail(e, HP_EUSAGE, "%s names no count of devices: write %s:COUNT, or count = in the file", path, path);
+        err = hp_fail(e, HP_EUSAGE,
+                      "%s names no count of devices: write %s:COUNT, or count = in the file", path,
+                      path);
     if (!err)
         err = hp_cluster_finish(c, count ? count : own, e);
     if (err)
@@ -86,7 +90,8 @@ static hp_err from_file(const char *path, const char *count, int n, const hp_ove
     return err;
 }
 
-hp_err hp_script_cluster(const char *spec, int n_over, const hp_override *over, hp_cluster **out, hp_errmsg *e)
+hp_err hp_script_cluster(const char *spec, int n_over, const hp_override *over, hp_cluster **out,
+                         hp_errmsg *e)
 {
     hp_override *mine = hp_xcalloc((size_t)n_over + 1, sizeof *mine);
     int n = 0;
@@ -99,8 +104,9 @@ hp_err hp_script_cluster(const char *spec, int n_over, const hp_override *over, 
         path[colon - spec] = 0;
     else
         colon = NULL;
-    hp_err err = hp_script_is_path(path) ? from_file(path, colon ? colon + 1 : NULL, n, mine, out, e)
-                                         : hp_cluster_parse(spec, n, mine, load_profile, NULL, out, e);
+    hp_err err = hp_script_is_path(path)
+                     ? from_file(path, colon ? colon + 1 : NULL, n, mine, out, e)
+                     : hp_cluster_parse(spec, n, mine, load_profile, NULL, out, e);
     free(path);
     free(mine);
     return err;

@@ -43,7 +43,8 @@ static void spend(hp_meter *m, const char *what)
 
 static void check_time(hp_meter *m)
 {
-    if (m->started_ns && (double)(m->used_ns + hp_now_ns() - m->started_ns) > m->limit.seconds * 1e9)
+    if (m->started_ns &&
+        (double)(m->used_ns + hp_now_ns() - m->started_ns) > m->limit.seconds * 1e9)
         spend(m, "its time");
 }
 
@@ -108,8 +109,9 @@ static hp_meter *meter_of(lua_State *L)
 
 static int raise_spent(lua_State *L, const hp_meter *m)
 {
-    return hp_script_raise(L, HP_EINPUT, "the script has spent %s (the limit is %lld million instructions, %.1f s)", m->spent,
-                           (long long)(m->limit.instructions / 1000000), m->limit.seconds);
+    return hp_script_raise(
+        L, HP_EINPUT, "the script has spent %s (the limit is %lld million instructions, %.1f s)",
+        m->spent, (long long)(m->limit.instructions / 1000000), m->limit.seconds);
 }
 
 static void on_count(lua_State *L, lua_Debug *ar)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct builder {
     hp_graph *g;
@@ -42,7 +43,8 @@ static int graph_dim(lua_State *L)
     double size = luaL_checknumber(L, 2);
     const char *name = luaL_checkstring(L, 1);
     if (!(size >= 0 && size < 1e15) || size != (double)(int64_t)size)
-        return hp_script_raise(L, HP_EINPUT, "dimension %s: %g is not a whole number from 1", name, size);
+        return hp_script_raise(L, HP_EINPUT, "dimension %s: %g is not a whole number from 1", name,
+                               size);
     if (hp_graph_dim(builder_of(L)->g, name, (int64_t)size, &id, &e))
         return hp_script_raise(L, e.code, "%s", e.text);
     lua_pushinteger(L, id);
@@ -63,7 +65,8 @@ static int graph_tensor(lua_State *L)
     lua_Integer nd = luaL_len(L, 4);
     int dim[HP_MAX_DIMS], id;
     if (nd > HP_MAX_DIMS)
-        return hp_script_raise(L, HP_EINPUT, "%s: %d dimensions are more than %d", name, (int)nd, HP_MAX_DIMS);
+        return hp_script_raise(L, HP_EINPUT, "%s: %d dimensions are more than %d", name, (int)nd,
+                               HP_MAX_DIMS);
     for (int d = 0; d < nd; d++) {
         lua_rawgeti(L, 4, d + 1);
         dim[d] = (int)luaL_checkinteger(L, -1);
@@ -180,7 +183,8 @@ static int graph_train(lua_State *L)
     const struct {
         const char *key;
         double *at;
-    } field[] = {{"lr", &t->lr}, {"beta1", &t->beta1}, {"beta2", &t->beta2}, {"eps", &t->eps}, {"decay", &t->decay}, {"clip", &t->clip}};
+    } field[] = {{"lr", &t->lr},   {"beta1", &t->beta1}, {"beta2", &t->beta2},
+                 {"eps", &t->eps}, {"decay", &t->decay}, {"clip", &t->clip}};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)
         if (strcmp(key, field[i].key) == 0)
             *field[i].at = v;
@@ -211,15 +215,16 @@ static int model_file(lua_State *L)
 static void add_functions(hp_sandbox *sb, builder *b)
 {
     static const luaL_Reg functions[] = {
-        {"graph_dim", graph_dim},     {"graph_tensor", graph_tensor}, {"graph_node", graph_node},   {"graph_dims", graph_dims},
-        {"graph_alias", graph_alias}, {"graph_find", graph_find},     {"graph_close", graph_close}, {"graph_train", graph_train},
-        {"model_file", model_file}};
+        {"graph_dim", graph_dim},     {"graph_tensor", graph_tensor}, {"graph_node", graph_node},
+        {"graph_dims", graph_dims},   {"graph_alias", graph_alias},   {"graph_find", graph_find},
+        {"graph_close", graph_close}, {"graph_train", graph_train},   {"model_file", model_file}};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         hp_sandbox_function(sb, functions[i].name, functions[i].func, b);
 }
 
 /* Calls the function `name` of lua/model.lua's table with a table of texts: {key = value}. */
-static hp_err give_texts(hp_sandbox *sb, const char *name, int n, const hp_override *over, hp_errmsg *e)
+static hp_err give_texts(hp_sandbox *sb, const char *name, int n, const hp_override *over,
+                         hp_errmsg *e)
 {
     lua_State *L = hp_sandbox_lua(sb);
     hp_err err = hp_sandbox_module(sb, "model", e);
@@ -272,7 +277,7 @@ static int pick(int n, const hp_override *over, const char *prefix, hp_override 
 static hp_err locate(const char *name, char **path, hp_hfconfig *hf, hp_errmsg *e)
 {
     size_t n = strlen(name);
-    if (n > 5 && strcmp(name + n - 5, ".json") == 0) {
+    if (n > 5 && strcasecmp(name + n - 5, ".json") == 0) {
         hp_err err = hp_hfconfig_read(name, hf, e);
         return err ? err : hp_script_find("models", "model family", hf->family, path, e);
     }
@@ -286,7 +291,8 @@ static hp_err locate(const char *name, char **path, hp_hfconfig *hf, hp_errmsg *
     return HP_OK;
 }
 
-static hp_err build(const char *path, const hp_hfconfig *hf, int n_over, const hp_override *over, builder *b, hp_errmsg *e)
+static hp_err build(const char *path, const hp_hfconfig *hf, int n_over, const hp_override *over,
+                    builder *b, hp_errmsg *e)
 {
     hp_sandbox *sb;
     hp_err err = hp_sandbox_new(NULL, &sb, e);
@@ -309,7 +315,8 @@ static hp_err build(const char *path, const hp_hfconfig *hf, int n_over, const h
     return err;
 }
 
-hp_err hp_script_model(const char *name, int n_over, const hp_override *over, hp_graph **out, hp_errmsg *e)
+hp_err hp_script_model(const char *name, int n_over, const hp_override *over, hp_graph **out,
+                       hp_errmsg *e)
 {
     char *path = NULL;
     hp_hfconfig hf = {0};

@@ -17,6 +17,7 @@
 /* hp_script_model builds the graph of `name`: a file in models/ (without case and ".lua"), a path of a .lua file, or a path of a
  * Hugging Face config.json. Of `over` the keys "model.KEY" are used, others are ignored. HP_EUSAGE: no such model or key (with near
  * names); HP_EINPUT: the file is wrong. The caller frees *out. */
-hp_err hp_script_model(const char *name, int n_over, const hp_override *over, hp_graph **out, hp_errmsg *e);
+hp_err hp_script_model(const char *name, int n_over, const hp_override *over, hp_graph **out,
+                       hp_errmsg *e);
 
 #endif

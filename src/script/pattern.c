@@ -73,17 +73,38 @@ static bool in_class(int c, int class)
 {
     bool in;
     switch (tolower(class)) {
-    case 'a': in = isalpha(c); break;
-    case 'c': in = iscntrl(c); break;
-    case 'd': in = isdigit(c); break;
-    case 'g': in = isgraph(c); break;
-    case 'l': in = islower(c); break;
-    case 'p': in = ispunct(c); break;
-    case 's': in = isspace(c); break;
-    case 'u': in = isupper(c); break;
-    case 'w': in = isalnum(c); break;
-    case 'x': in = isxdigit(c); break;
-    default: return class == c;
+    case 'a':
+        in = isalpha(c);
+        break;
+    case 'c':
+        in = iscntrl(c);
+        break;
+    case 'd':
+        in = isdigit(c);
+        break;
+    case 'g':
+        in = isgraph(c);
+        break;
+    case 'l':
+        in = islower(c);
+        break;
+    case 'p':
+        in = ispunct(c);
+        break;
+    case 's':
+        in = isspace(c);
+        break;
+    case 'u':
+        in = isupper(c);
+        break;
+    case 'w':
+        in = isalnum(c);
+        break;
+    case 'x':
+        in = isxdigit(c);
+        break;
+    default:
+        return class == c;
     }
     return isupper(class) ? !in : in;
 }
@@ -117,10 +138,14 @@ static bool fits(const matcher *m, const char *s, const char *p, const char *end
         return false;
     int c = (unsigned char)*s;
     switch (*p) {
-    case '.': return true;
-    case '%': return in_class(c, (unsigned char)p[1]);
-    case '[': return in_set(c, p, end - 1);
-    default: return (unsigned char)*p == c;
+    case '.':
+        return true;
+    case '%':
+        return in_class(c, (unsigned char)p[1]);
+    case '[':
+        return in_set(c, p, end - 1);
+    default:
+        return (unsigned char)*p == c;
     }
 }
 
@@ -214,7 +239,8 @@ static const char *frontier(matcher *m, const char *s, const char **p)
     if (*p >= m->pat_end || **p != '[')
         malformed(m, "missing '[' after '%f'");
     const char *end = item_end(m, *p);
-    int before = s == m->src ? 0 : (unsigned char)s[-1], here = s < m->src_end ? (unsigned char)*s : 0;
+    int before = s == m->src ? 0 : (unsigned char)s[-1],
+        here = s < m->src_end ? (unsigned char)*s : 0;
     bool at = !in_set(before, *p, end - 1) && in_set(here, *p, end - 1);
     *p = end;
     return at ? s : NULL;
@@ -407,7 +433,8 @@ static int string_match(lua_State *L)
 static int gmatch_next(lua_State *L)
 {
     size_t ls, lp;
-    const char *s = lua_tolstring(L, lua_upvalueindex(1), &ls), *p = lua_tolstring(L, lua_upvalueindex(2), &lp);
+    const char *s = lua_tolstring(L, lua_upvalueindex(1), &ls),
+               *p = lua_tolstring(L, lua_upvalueindex(2), &lp);
     lua_Integer last = lua_tointeger(L, lua_upvalueindex(4));
     matcher m = matcher_of(L, s, ls, p, lp);
     for (const char *at = s + lua_tointeger(L, lua_upvalueindex(3)); at <= m.src_end; at++) {
@@ -486,8 +513,10 @@ static int string_gsub(lua_State *L)
     size_t ls, lp;
     const char *s = luaL_checklstring(L, 1, &ls), *p = luaL_checklstring(L, 2, &lp);
     int type = lua_type(L, 3);
-    luaL_argexpected(L, type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION || type == LUA_TTABLE, 3,
-                     "string/function/table");
+    luaL_argexpected(L,
+                     type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION ||
+                         type == LUA_TTABLE,
+                     3, "string/function/table");
     lua_Integer most = luaL_optinteger(L, 4, (lua_Integer)ls + 1), n = 0;
     bool anchored = lp > 0 && *p == '^';
     matcher m = matcher_of(L, s, ls, p, lp);
@@ -527,7 +556,8 @@ static int string_rep(lua_State *L)
     }
     double total = (double)times * (double)n + (double)(times - 1) * (double)n_sep;
     if (total > MAX_REP)
-        return hp_script_raise(L, HP_EINPUT, "string.rep would make %.0f bytes; the limit is %d", total, MAX_REP);
+        return hp_script_raise(L, HP_EINPUT, "string.rep would make %.0f bytes; the limit is %d",
+                               total, MAX_REP);
     luaL_Buffer b;
     luaL_buffinit(L, &b);
     hp_script_charge(L, times / 8);
@@ -542,7 +572,8 @@ static int string_rep(lua_State *L)
 
 void hp_pattern_open(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", string_find}, {"match", string_match}, {"gmatch", string_gmatch},
-                                         {"gsub", string_gsub}, {"rep", string_rep},     {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", string_find},     {"match", string_match},
+                                         {"gmatch", string_gmatch}, {"gsub", string_gsub},
+                                         {"rep", string_rep},       {NULL, NULL}};
     luaL_setfuncs(L, functions, 0);
 }

@@ -67,10 +67,12 @@ static int on_error(lua_State *L)
 static hp_err report(hp_sandbox *sb, int status, hp_errmsg *e)
 {
     lua_State *L = sb->L;
-    const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error without a text";
+    const char *text =
+        lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error without a text";
     hp_err code = HP_EINPUT;
     if (status == LUA_ERRMEM && !sb->meter.spent) {
-        hp_fail(e, code, "the script needs too much memory (the limit is %zu MiB, %zu MiB in one value)",
+        hp_fail(e, code,
+                "the script needs too much memory (the limit is %zu MiB, %zu MiB in one value)",
                 sb->meter.limit.bytes >> 20, sb->meter.limit.block_bytes >> 20);
     } else if (status == LUA_ERRMEM) {
         hp_fail(e, code, "the script has spent %s", sb->meter.spent);
@@ -116,7 +118,8 @@ static hp_err read_script(const char *path, char **text, size_t *n, hp_errmsg *e
 }
 
 /* Leaves the compiled chunk with the environment on top of the stack as its _ENV, which is popped. */
-static hp_err load_chunk(hp_sandbox *sb, const char *chunk, const char *text, size_t n, hp_errmsg *e)
+static hp_err load_chunk(hp_sandbox *sb, const char *chunk, const char *text, size_t n,
+                         hp_errmsg *e)
 {
     lua_State *L = sb->L;
     if (n > 0 && text[0] == LUA_SIGNATURE[0]) {
@@ -147,7 +150,8 @@ static int unknown_word(lua_State *L)
         if (lua_type(L, -2) == LUA_TSTRING && n < MAX_NEAR)
             names[n++] = lua_tostring(L, -2);
     const char *near = hp_near(key, names, n);
-    return hp_script_raise(L, HP_EINPUT, "unknown word '%s'; the nearest is '%s'", key, near ? near : "?");
+    return hp_script_raise(L, HP_EINPUT, "unknown word '%s'; the nearest is '%s'", key,
+                           near ? near : "?");
 }
 
 static void push_environment(lua_State *L)
@@ -273,9 +277,11 @@ static int word_require(lua_State *L)
     size_t n = strlen(name);
     for (const char *p = name; *p; p++)
         if (!islower((unsigned char)*p) && *p != '_')
-            return hp_script_raise(L, HP_EINPUT, "require '%.40s': only modules of lua/ can be required", name);
+            return hp_script_raise(L, HP_EINPUT,
+                                   "require '%.40s': only modules of lua/ can be required", name);
     hp_errmsg e = {0};
-    hp_err err = n == 0 || n > 40 ? hp_fail(&e, HP_EINPUT, "no such module") : hp_sandbox_module(hp_sandbox_of(L), name, &e);
+    hp_err err = n == 0 || n > 40 ? hp_fail(&e, HP_EINPUT, "no such module")
+                                  : hp_sandbox_module(hp_sandbox_of(L), name, &e);
     return err ? hp_script_raise(L, HP_EINPUT, "require '%.40s': %s", name, e.text) : 1;
 }
 
@@ -289,7 +295,8 @@ static int word_setmetatable(lua_State *L)
             lua_pushstring(L, refused[i]);
             lua_rawget(L, 2);
             if (!lua_isnil(L, -1))
-                return hp_script_raise(L, HP_EINPUT, "setmetatable: %s is not allowed in a script", refused[i]);
+                return hp_script_raise(L, HP_EINPUT, "setmetatable: %s is not allowed in a script",
+                                       refused[i]);
             lua_pop(L, 1);
         }
     }
@@ -375,7 +382,8 @@ static void drop(lua_State *L, const char *const *names)
 
 static void open_libraries(lua_State *L)
 {
-    static const char *const base[] = {"collectgarbage", "dofile", "load", "loadfile", "print", "warn", "xpcall", NULL};
+    static const char *const base[] = {"collectgarbage", "dofile", "load",   "loadfile",
+                                       "print",          "warn",   "xpcall", NULL};
     static const char *const string[] = {"dump", "pack", "unpack", "packsize", NULL};
     static const char *const math[] = {"random", "randomseed", NULL};
     luaL_requiref(L, LUA_GNAME, luaopen_base, 1);
@@ -399,7 +407,9 @@ static void open_libraries(lua_State *L)
 /* Makes the words that scripts see (a copy of the safe globals) and the environment of trusted modules (those and `fail`). */
 static int set_up(lua_State *L)
 {
-    static const luaL_Reg words[] = {{"require", word_require}, {"setmetatable", word_setmetatable}, {"bytes", word_bytes},
+    static const luaL_Reg words[] = {{"require", word_require},
+                                     {"setmetatable", word_setmetatable},
+                                     {"bytes", word_bytes},
                                      {NULL, NULL}};
     static const luaL_Reg trusted[] = {{"fail", word_fail}, {"near", word_near}, {NULL, NULL}};
     open_libraries(L);

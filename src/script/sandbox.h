@@ -43,7 +43,8 @@ hp_err hp_sandbox_words(hp_sandbox *sb, const char *name, hp_errmsg *e);
 
 /* hp_sandbox_function gives the modules of lua/ (not scripts) a function of C: `fn` finds `ctx` (borrowed) as its first upvalue, a
  * light userdata. */
-void hp_sandbox_function(hp_sandbox *sb, const char *name, int (*fn)(struct lua_State *L), void *ctx);
+void hp_sandbox_function(hp_sandbox *sb, const char *name, int (*fn)(struct lua_State *L),
+                         void *ctx);
 
 /* hp_sandbox_file runs the script at `path` with the words so far and leaves its one result on the stack. HP_EINPUT: cannot be read,
  * is longer than 1 MiB, is a binary chunk, does not parse, or raises: "file:line: what". */

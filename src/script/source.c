@@ -73,7 +73,8 @@ char *hp_script_about(const char *path)
     return hp_xstrdup(text + strspn(text, " "));
 }
 
-hp_err hp_script_find(const char *folder, const char *what, const char *name, char **path, hp_errmsg *e)
+hp_err hp_script_find(const char *folder, const char *what, const char *name, char **path,
+                      hp_errmsg *e)
 {
     char **names;
     int n;
@@ -86,7 +87,8 @@ hp_err hp_script_find(const char *folder, const char *what, const char *name, ch
             found = names[i];
     if (!found) {
         const char *near = hp_near(name, (const char *const *)names, n);
-        err = hp_fail(e, HP_EUSAGE, "no %s is called '%s'; the nearest is '%s'", what, name, near ? near : "none");
+        err = hp_fail(e, HP_EUSAGE, "no %s is called '%s'; the nearest is '%s'", what, name,
+                      near ? near : "none");
     } else {
         char *data;
         err = hp_paths_data(&data, e);
@@ -109,7 +111,9 @@ bool hp_script_is_path(const char *text)
 hp_err hp_script_overrides(int n, const hp_override *over, hp_errmsg *e)
 {
     for (int i = 0; i < n; i++)
-        if (strncmp(over[i].key, "model.", 6) && strncmp(over[i].key, "cluster.", 8) && strncmp(over[i].key, "strategy.", 9))
-            return hp_fail(e, HP_EUSAGE, "-o %s: a key begins with model., cluster. or strategy.", over[i].key);
+        if (strncmp(over[i].key, "model.", 6) && strncmp(over[i].key, "cluster.", 8) &&
+            strncmp(over[i].key, "strategy.", 9))
+            return hp_fail(e, HP_EUSAGE, "-o %s: a key begins with model., cluster. or strategy.",
+                           over[i].key);
     return HP_OK;
 }

@@ -13,7 +13,8 @@ void hp_script_list_free(char **names, int n);
 char *hp_script_about(const char *path);
 
 /* hp_script_find sets *path (owned heap string) to folder/NAME.lua where NAME equals `name` without case. HP_EUSAGE names `what` and the nearest. */
-hp_err hp_script_find(const char *folder, const char *what, const char *name, char **path, hp_errmsg *e);
+hp_err hp_script_find(const char *folder, const char *what, const char *name, char **path,
+                      hp_errmsg *e);
 
 /* hp_script_is_path says whether `text` names a file rather than a name or a list: it has a '/' or ends with .lua or .json. */
 bool hp_script_is_path(const char *text);

@@ -24,7 +24,10 @@ typedef struct field {
     size_t at;
 } field;
 
-#define FIELD(path, kind, member) {path, kind, offsetof(hp_strategy, member)}
+#define FIELD(path, kind, member)                                                                  \
+    {                                                                                              \
+        path, kind, offsetof(hp_strategy, member)                                                  \
+    }
 static const field fields[] = {
     FIELD("name", TEXT, name),
     FIELD("mode", TEXT, mode),
@@ -88,11 +91,21 @@ static int strategy_put(lua_State *L)
             continue;
         void *at = (char *)s + fields[i].at;
         switch (fields[i].kind) {
-        case TEXT: *(const char **)at = keep(s, luaL_checkstring(L, 2)); break;
-        case INT: *(int *)at = (int)luaL_checkinteger(L, 2); break;
-        case INT64: *(int64_t *)at = luaL_checkinteger(L, 2); break;
-        case REAL: *(double *)at = luaL_checknumber(L, 2); break;
-        case FLAG: *(bool *)at = luaL_checkinteger(L, 2) != 0; break;
+        case TEXT:
+            *(const char **)at = keep(s, luaL_checkstring(L, 2));
+            break;
+        case INT:
+            *(int *)at = (int)luaL_checkinteger(L, 2);
+            break;
+        case INT64:
+            *(int64_t *)at = luaL_checkinteger(L, 2);
+            break;
+        case REAL:
+            *(double *)at = luaL_checknumber(L, 2);
+            break;
+        case FLAG:
+            *(bool *)at = luaL_checkinteger(L, 2) != 0;
+            break;
         }
         return 0;
     }
@@ -111,7 +124,8 @@ static int strategy_rule(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (strcmp(list[i].name, name) == 0)
-            hp_rules_add(s, list[i].rules, luaL_checkstring(L, 2), luaL_checkstring(L, 3), luaL_checkstring(L, 4));
+            hp_rules_add(s, list[i].rules, luaL_checkstring(L, 2), luaL_checkstring(L, 3),
+                         luaL_checkstring(L, 4));
     return 0;
 }
 
@@ -149,9 +163,11 @@ static int strategy_item(lua_State *L)
     bool unit = strcmp(luaL_checkstring(L, 1), "unit") == 0;
     const char **item = unit ? s->states.unit : s->pipeline.stage;
     int *n = unit ? &s->states.n_units : &s->pipeline.n_stages;
-    int most = unit ? (int)(sizeof s->states.unit / sizeof *item) : (int)(sizeof s->pipeline.stage / sizeof *item);
+    int most = unit ? (int)(sizeof s->states.unit / sizeof *item)
+                    : (int)(sizeof s->pipeline.stage / sizeof *item);
     if (*n >= most)
-        return hp_script_raise(L, HP_EINPUT, "at most %d %s can be listed", most, unit ? "units" : "stages");
+        return hp_script_raise(L, HP_EINPUT, "at most %d %s can be listed", most,
+                               unit ? "units" : "stages");
     item[(*n)++] = keep(s, luaL_checkstring(L, 2));
     return 0;
 }
@@ -266,7 +282,8 @@ static hp_err push_function(hp_sandbox *sb, const char *name, hp_errmsg *e)
     return HP_OK;
 }
 
-static hp_err begin(hp_sandbox *sb, const hp_graph *g, const hp_cluster *c, int n_over, const hp_override *over, hp_errmsg *e)
+static hp_err begin(hp_sandbox *sb, const hp_graph *g, const hp_cluster *c, int n_over,
+                    const hp_override *over, hp_errmsg *e)
 {
     lua_State *L = hp_sandbox_lua(sb);
     hp_err err = push_function(sb, "begin", e);
@@ -338,8 +355,8 @@ static void name_after(hp_strategy *s, const char *path)
     s->name = name;
 }
 
-hp_err hp_script_strategy(const char *text, const hp_graph *g, const hp_cluster *c, int n_over, const hp_override *over,
-                          hp_strategy **out, hp_errmsg *e)
+hp_err hp_script_strategy(const char *text, const hp_graph *g, const hp_cluster *c, int n_over,
+                          const hp_override *over, hp_strategy **out, hp_errmsg *e)
 {
     char *path;
     hp_sandbox *sb = NULL;

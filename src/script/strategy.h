@@ -11,7 +11,7 @@
  * is an error. Of `over` the keys "strategy.KEY" are used ("strategy.batch.micro"). HP_EUSAGE: unknown shorthand key, no such file or
  * override; HP_EINPUT: a script's fault, "file:line: what"; HP_EINFEASIBLE: degrees that do not fit the number of devices, with the nearest
  * that do. The caller frees *out with hp_strategy_free. */
-hp_err hp_script_strategy(const char *text, const hp_graph *g, const hp_cluster *c, int n_over, const hp_override *over,
-                          hp_strategy **out, hp_errmsg *e);
+hp_err hp_script_strategy(const char *text, const hp_graph *g, const hp_cluster *c, int n_over,
+                          const hp_override *over, hp_strategy **out, hp_errmsg *e);
 
 #endif

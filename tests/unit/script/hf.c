@@ -23,7 +23,8 @@ static const struct {
     {"gemma-3-text", 999885952},
     {"gemma-7b", 8537680896},
     {"glm-4.5-rtp", 352797829024},
-    {"gpt-oss-20b", 20908120128}, /* without the experts' biases and the attention sinks: 20,914,757,184 */
+    {"gpt-oss-20b",
+     20908120128}, /* without the experts' biases and the attention sinks: 20,914,757,184 */
     {"gpt2-large", 774030080},
     {"kimi-k2.5", 1026408232448},
     {"llama-3-70b", 70553706496},
@@ -54,10 +55,14 @@ static const struct {
 static const struct {
     const char *file, *says;
 } others[] = {
-    {"bge-large-bert", "model_type bert"},         {"deepseek-v4-flash", "model_type deepseek_v4"},
-    {"gemma-4-26b-a4b", "model_type gemma4_text"}, {"nemotron-3-nano-30b", "model_type nemotron_h"},
-    {"openmoe-8b", "has no model_type"},           {"qwen3-next-80b-a3b", "model_type qwen3_next"},
-    {"t5-v1.1-xxl", "model_type t5"},              {"whisper-base", "model_type whisper"},
+    {"bge-large-bert", "model_type bert"},
+    {"deepseek-v4-flash", "model_type deepseek_v4"},
+    {"gemma-4-26b-a4b", "model_type gemma4_text"},
+    {"nemotron-3-nano-30b", "model_type nemotron_h"},
+    {"openmoe-8b", "has no model_type"},
+    {"qwen3-next-80b-a3b", "model_type qwen3_next"},
+    {"t5-v1.1-xxl", "model_type t5"},
+    {"whisper-base", "model_type whisper"},
 };
 
 static const char *path_of(const char *file)
@@ -79,14 +84,16 @@ int main(void)
         hp_errmsg e = {0};
         if (hp_script_model(path_of(decoders[i].file), 0, NULL, &g, &e))
             diag("%s", e.text);
-        is_int(g ? hp_graph_params(g) : -1, decoders[i].params, "%s has its parameters", decoders[i].file);
+        is_int(g ? hp_graph_params(g) : -1, decoders[i].params, "%s has its parameters",
+               decoders[i].file);
         hp_graph_free(g);
     }
     for (int i = 0; i < m; i++) {
         hp_graph *g = NULL;
         hp_errmsg e = {0};
         hp_err err = hp_script_model(path_of(others[i].file), 0, NULL, &g, &e);
-        ok(err == HP_EINPUT && strstr(e.text, others[i].says) && strstr(e.text, "llama"), "%s is no decoder known here, and is told which are", others[i].file);
+        ok(err == HP_EINPUT && strstr(e.text, others[i].says) && strstr(e.text, "llama"),
+           "%s is no decoder known here, and is told which are", others[i].file);
     }
     return done_testing();
 }

@@ -35,23 +35,32 @@ static void attack(const char *text, const char *says, const char *name)
 static void endless_work(void)
 {
     attack("while true do end", "spent its instructions", "an endless loop");
-    attack("while true do pcall(function() while true do end end) end", "spent", "an endless loop of pcalls");
-    attack("local function f() return pcall(f) end while true do f() end", "spent", "pcall in itself");
-    attack("for i = 1, 1e9 do setmetatable({}, {__gc = function() while true do end end}) end", "__gc is not allowed", "a finalizer bomb");
-    attack("local t <close> = setmetatable({}, {__close = function() while true do end end})", "__close is not allowed", "a closing bomb");
-    attack("local m = {} local t = setmetatable({}, m) m.__close = function() while true do end end\n"
-           "do local x <close> = t while true do end end",
-           "spent", "a closing bomb in disguise");
-    attack("return xpcall(function() while true do end end, function() while true do end end)", "unknown word 'xpcall'",
-           "a message handler that never ends");
+    attack("while true do pcall(function() while true do end end) end", "spent",
+           "an endless loop of pcalls");
+    attack("local function f() return pcall(f) end while true do f() end", "spent",
+           "pcall in itself");
+    attack("for i = 1, 1e9 do setmetatable({}, {__gc = function() while true do end end}) end",
+           "__gc is not allowed", "a finalizer bomb");
+    attack("local t <close> = setmetatable({}, {__close = function() while true do end end})",
+           "__close is not allowed", "a closing bomb");
+    attack(
+        "local m = {} local t = setmetatable({}, m) m.__close = function() while true do end end\n"
+        "do local x <close> = t while true do end end",
+        "spent", "a closing bomb in disguise");
+    attack("return xpcall(function() while true do end end, function() while true do end end)",
+           "unknown word 'xpcall'", "a message handler that never ends");
     attack("coroutine.wrap(function() end)()", "unknown word 'coroutine'", "a coroutine");
     attack("local function f() return f() end return f()", "spent", "an endless tail call");
     attack("local function f() return 1 + f() end return f()", "", "deep recursion");
-    attack("local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) return t[1]", "C stack overflow", "deep metamethods");
-    attack("table.sort(setmetatable({}, {__len = function() return 2^31 - 2 end}))", "", "sorting what claims to be long");
+    attack("local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) return t[1]",
+           "C stack overflow", "deep metamethods");
+    attack("table.sort(setmetatable({}, {__len = function() return 2^31 - 2 end}))", "",
+           "sorting what claims to be long");
     attack("table.move({}, 1, 2^62, 2)", "spent", "moving what is not there");
-    attack("local t = {} for i = 1, 3e5 do t[i] = i end while true do table.insert(t, 1, 0) end", "spent", "inserting in front");
-    attack("local t = {} for i = 1, 3e5 do t[i] = -i end while true do table.sort(t) end", "spent", "sorting for ever");
+    attack("local t = {} for i = 1, 3e5 do t[i] = i end while true do table.insert(t, 1, 0) end",
+           "spent", "inserting in front");
+    attack("local t = {} for i = 1, 3e5 do t[i] = -i end while true do table.sort(t) end", "spent",
+           "sorting for ever");
 }
 
 static void patterns(void)
@@ -60,8 +69,10 @@ static void patterns(void)
     attack("return ('a'):rep(30000):match('.-.-.-.-.-.-b')", "spent", "a lazy pattern bomb");
     attack("return ('('):rep(2000000):gsub('%b()', '')", "spent", "a balanced pattern bomb");
     attack("return ('x'):rep(3000):find(('(x?)'):rep(31) .. 'y')", "spent", "a capture bomb");
-    attack("for _ in ('a'):rep(20000):gmatch('a*a*a*a*b') do end", "spent", "a pattern bomb in gmatch");
-    attack("return ('a'):rep(1000000):find(('a'):rep(500000) .. 'b', 1, true)", "spent", "a plain search bomb");
+    attack("for _ in ('a'):rep(20000):gmatch('a*a*a*a*b') do end", "spent",
+           "a pattern bomb in gmatch");
+    attack("return ('a'):rep(1000000):find(('a'):rep(500000) .. 'b', 1, true)", "spent",
+           "a plain search bomb");
     attack("return ('x'):find(('x*'):rep(500))", "too complex", "a deep pattern");
     attack("return ('x'):find('[a')", "missing ']'", "a malformed pattern");
     attack("return ('x'):find('%')", "ends with '%'", "a pattern that ends in an escape");
@@ -71,11 +82,14 @@ static void memory(void)
 {
     attack("return ('x'):rep(4 * 2^30 // 1 | 0)", "string.rep would make", "a string of 4 GiB");
     attack("local t = {} for i = 1, 1e9 do t[i] = i end", "", "a table of 4 GB");
-    attack("local t = {} while true do t[#t + 1] = ('x'):rep(1000000) .. #t end", "", "many long strings");
+    attack("local t = {} while true do t[#t + 1] = ('x'):rep(1000000) .. #t end", "",
+           "many long strings");
     attack("local s = 'x' while true do s = s .. s end", "memory", "a string that doubles");
     attack("while true do pcall(string.rep, 'x', 30000000) end", "spent", "long strings in pcalls");
-    attack("local s = ('x'):rep(30000000) while true do local t = s .. 'y' end", "spent", "copies for ever");
-    attack("local s = ('0123456789abcdef'):rep(1800000) return table.concat({s, s})", "", "a concatenation of 58 MB");
+    attack("local s = ('x'):rep(30000000) while true do local t = s .. 'y' end", "spent",
+           "copies for ever");
+    attack("local s = ('0123456789abcdef'):rep(1800000) return table.concat({s, s})", "",
+           "a concatenation of 58 MB");
 }
 
 static void escapes(void)
@@ -90,7 +104,8 @@ static void escapes(void)
     attack("return require('nosuch')", "require 'nosuch'", "requiring what is not there");
     attack("return package.loadlib('x', 'y')", "unknown word 'package'", "loading a library");
     attack("return string.dump(function() end)", "attempt to call a nil", "dumping code");
-    attack("return getmetatable('').__index.dump(function() end)", "", "dumping code by the back door");
+    attack("return getmetatable('').__index.dump(function() end)", "",
+           "dumping code by the back door");
     attack("return math.random()", "attempt to call a nil", "random numbers");
     attack("\x1bLua", "compiled chunk", "a binary chunk");
     attack("return _G", "unknown word '_G'", "the table of globals");
@@ -102,7 +117,8 @@ static void messages(void)
 {
     hp_errmsg e;
     run("\n\nreturn lenear(1)", &e);
-    ok(strncmp(e.text, "attack.lua:3: unknown word 'lenear'; the nearest is '", 52) == 0, "an unknown word is named with file, line and the nearest");
+    ok(strncmp(e.text, "attack.lua:3: unknown word 'lenear'; the nearest is '", 52) == 0,
+       "an unknown word is named with file, line and the nearest");
     run("x = = 1", &e);
     ok(strncmp(e.text, "attack.lua:1: ", 14) == 0, "a syntax error names file and line");
     run("local t = {} \n t.a.b = 1", &e);
@@ -110,9 +126,11 @@ static void messages(void)
     run("error({})", &e);
     ok(strstr(e.text, "error is a table"), "an error that is no text is said to be none");
     run("\ntable.insert(nil, 1)", &e);
-    ok(strncmp(e.text, "attack.lua:2: ", 14) == 0, "an error in a library function names file and line");
+    ok(strncmp(e.text, "attack.lua:2: ", 14) == 0,
+       "an error in a library function names file and line");
     run("error('plain', 0)", &e);
-    ok(strstr(e.text, "attack.lua") && strstr(e.text, "plain"), "an error without a place gets the file");
+    ok(strstr(e.text, "attack.lua") && strstr(e.text, "plain"),
+       "an error without a place gets the file");
 }
 
 static void sticky(void)
@@ -124,7 +142,8 @@ static void sticky(void)
         bail("%s", e.text);
     hp_sandbox_text(sb, "first.lua", "while true do end", 17, &e);
     ok(strstr(e.text, "spent"), "a budget of 10,000 instructions is spent");
-    is_int(hp_sandbox_text(sb, "second.lua", "return 1 + 1", 12, &e), HP_EINPUT, "and stays spent for the next script");
+    is_int(hp_sandbox_text(sb, "second.lua", "return 1 + 1", 12, &e), HP_EINPUT,
+           "and stays spent for the next script");
     hp_sandbox_free(sb);
 }
 
@@ -146,9 +165,11 @@ static void harmless(void)
         "return ('a.b'):find('.', 1, true) == 2 and ('a.b'):find('b', -1) == 3",
         "return ('  trim '):match('^%s*(.-)%s*$') == 'trim'",
         "return ('abcabc'):match('(abc)%1') == 'abc'",
-        "return ('a-z]'):match('[]-]') == '-' and ('x^'):match('[%^x]+$') == 'x^' and ('q'):match('[^a-p]') == 'q'",
+        "return ('a-z]'):match('[]-]') == '-' and ('x^'):match('[%^x]+$') == 'x^' and "
+        "('q'):match('[^a-p]') == 'q'",
         "return ('abc'):match('()b()') == 2",
-        "local t = {3, 1, 2} table.sort(t) table.insert(t, 1, 0) table.remove(t) return table.concat(t, ',') == '0,1,2'",
+        "local t = {3, 1, 2} table.sort(t) table.insert(t, 1, 0) table.remove(t) return "
+        "table.concat(t, ',') == '0,1,2'",
         "return bytes('2KiB') == 2048",
     };
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
