@@ -156,17 +156,27 @@ static void even_dims(int count, int n, int *dims)
     }
 }
 
-static void close_torus(hp_level *l, const int *dims, int n, int positions)
+static hp_err torus_dims(const hp_cluster *c, hp_level *l, const int *dims, int n, int positions,
+                         hp_errmsg *e)
 {
     if (l->n_dims == 0)
-        l->n_dims = HP_MAX_TORUS;
-    bool given = n > 1;
-    if (given)
-        l->n_dims = n;
-    if (given)
-        memcpy(l->dims, dims, (size_t)n * sizeof *dims);
-    else
+        l->n_dims = n > 1 ? n : HP_MAX_TORUS;
+    if (n <= 1) {
         even_dims(positions, l->n_dims, l->dims);
+        return HP_OK;
+    }
+    if (n != l->n_dims)
+        return hp_fail(e, HP_EUSAGE, "%s is a torus of %d axes: write %s, or a plain count",
+                       c->name, l->n_dims,
+                       l->n_dims == 2   ? "AxB"
+                       : l->n_dims == 1 ? "A"
+                                        : "AxBxC");
+    memcpy(l->dims, dims, (size_t)n * sizeof *dims);
+    return HP_OK;
+}
+
+static void close_axes(hp_level *l)
+{
     bool whole = true;
     for (int i = 0; i < l->n_dims; i++) {
         bool fits = l->wrap_at == 0 || (l->wrap_at > 0 && l->dims[i] % l->wrap_at == 0);
@@ -202,8 +212,13 @@ static hp_err close_levels(hp_cluster *c, const int *dims, int n, hp_errmsg *e)
             return hp_fail(e, HP_EINPUT,
                            "level %s of %s has %d devices, fewer than %s inside it (%d)", l->name,
                            c->name, l->size, l[-1].name, l[-1].size);
-        if (l->topology == HP_TOPO_TORUS)
-            close_torus(l, dims, n, (l->size < c->n_devices ? l->size : c->n_devices) / inner);
+        if (l->topology == HP_TOPO_TORUS) {
+            int positions = (l->size < c->n_devices ? l->size : c->n_devices) / inner;
+            hp_err err = torus_dims(c, l, dims, n, positions, e);
+            if (err)
+                return err;
+            close_axes(l);
+        }
         if (l->topology != HP_TOPO_PART)
             inner = l->size;
     }

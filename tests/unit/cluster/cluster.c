@@ -181,6 +181,16 @@ static void test_torus(void)
     l = hp_cluster_level(c, "pod");
     ok(l->wrap[0] && !l->wrap[1], "with wrap 16 only the axis of 16 closes");
     hp_cluster_free(c);
+    hp_errmsg e = {0};
+    hp_cluster *bad = hp_cluster_new("tpu");
+    set(bad, "level.node.size", "4");
+    set(bad, "level.node.topology", "part");
+    set(bad, "level.pod.size", "256");
+    set(bad, "level.pod.topology", "torus");
+    set(bad, "level.pod.axes", "2");
+    is_int(hp_cluster_finish(bad, "4x4x4", &e), HP_EUSAGE, "three factors on two axes are refused");
+    ok(strstr(e.text, "2 axes") != NULL, "... saying how many there are (%s)", e.text);
+    hp_cluster_free(bad);
     c = torus("128", "3", "all 4");
     l = hp_cluster_level(c, "pod");
     ok(l->dims[0] == 4 && l->dims[1] == 4 && l->dims[2] == 8,
