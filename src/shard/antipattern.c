@@ -52,7 +52,8 @@ static int gathered_again(const hp_placement *p, int step)
     const hp_step *s = &p->step[step];
     for (int i = step + 1; i < p->n_steps; i++) {
         const hp_step *t = &p->step[i];
-        if (is_move(t, HP_COLL_ALL_GATHER) && t->phase == s->phase && p->copy[t->copy[1]].tensor == p->copy[s->copy[1]].tensor &&
+        if (is_move(t, HP_COLL_ALL_GATHER) && t->phase == s->phase &&
+            p->copy[t->copy[1]].tensor == p->copy[s->copy[1]].tensor &&
             hp_layout_equal(&t->move.to, &s->move.to))
             return i;
     }
@@ -67,7 +68,8 @@ int hp_antipattern_find(const hp_placement *p, hp_antipattern **out)
         bool gather = is_move(s, HP_COLL_ALL_GATHER), reduce = is_move(s, HP_COLL_ALL_REDUCE);
         if (!gather && !reduce)
             continue;
-        int tensor = p->copy[s->copy[1]].tensor, sliced = only_sliced(p, i), again = gather ? gathered_again(p, i) : -1;
+        int tensor = p->copy[s->copy[1]].tensor, sliced = only_sliced(p, i),
+            again = gather ? gathered_again(p, i) : -1;
         if (sliced >= 0)
             add(&f, gather ? HP_ANTI_GATHER_SLICE : HP_ANTI_ALL_REDUCE, tensor, i, sliced);
         if (again >= 0)
@@ -77,15 +79,19 @@ int hp_antipattern_find(const hp_placement *p, hp_antipattern **out)
     return f.n;
 }
 
-void hp_antipattern_print(const hp_graph *g, const hp_mesh *m, const hp_placement *p, const hp_antipattern *a, hp_str *out)
+void hp_antipattern_print(const hp_graph *g, const hp_mesh *m, const hp_placement *p,
+                          const hp_antipattern *a, hp_str *out)
 {
     static const char *const what[] = {
-        [HP_ANTI_GATHER_SLICE] = "is gathered and then only sliced: an all-to-all or nothing would do",
+        [HP_ANTI_GATHER_SLICE] =
+            "is gathered and then only sliced: an all-to-all or nothing would do",
         [HP_ANTI_GATHER_TWICE] = "is gathered twice in one phase: keep the first result",
         [HP_ANTI_ALL_REDUCE] = "is all-reduced and then only sliced: a reduce-scatter would do",
     };
     const hp_step *s = &p->step[a->step], *t = &p->step[a->other];
     char axes[64];
-    hp_str_add(out, "\"%s\" %s (over \"%s\", step %d for \"%s\", step %d for \"%s\")", g->tensor[a->tensor].name, what[a->kind],
-               hp_mesh_name(m, s->move.atoms, axes, sizeof axes), a->step, g->node[s->consumer].name, a->other, g->node[t->consumer].name);
+    hp_str_add(out, "\"%s\" %s (over \"%s\", step %d for \"%s\", step %d for \"%s\")",
+               g->tensor[a->tensor].name, what[a->kind],
+               hp_mesh_name(m, s->move.atoms, axes, sizeof axes), a->step,
+               g->node[s->consumer].name, a->other, g->node[t->consumer].name);
 }

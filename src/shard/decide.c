@@ -4,7 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { MODE_R = -1, MODE_P = 32, MAX_MODES = HP_MAX_LABELS + HP_MAX_GROUPS + 1 }; /* a label is its own mode; P(g) is MODE_P + g */
+enum {
+    MODE_R = -1,
+    MODE_P = 32,
+    MAX_MODES = HP_MAX_LABELS + HP_MAX_GROUPS + 1
+}; /* a label is its own mode; P(g) is MODE_P + g */
 
 typedef struct unit {
     uint32_t atoms;
@@ -13,7 +17,7 @@ typedef struct unit {
 
 typedef struct score {
     double cost;
-    int left;  /* atoms over which outputs stay partial without hope that a later node shares the reduction, less those with */
+    int left; /* atoms over which outputs stay partial without hope that a later node shares the reduction, less those with */
     int split; /* units in an L mode */
 } score;
 
@@ -116,7 +120,8 @@ static bool label_legal(const asker *a, int label)
         int d = 0, n = label_dims(a, i, label, &d);
         if (n > 1)
             return false;
-        if (n == 0 && present(a, i) && is_output(a, i) && a->node->reduce[i - a->node->n_in] == HP_RED_NONE)
+        if (n == 0 && present(a, i) && is_output(a, i) &&
+            a->node->reduce[i - a->node->n_in] == HP_RED_NONE)
             return false;
         if (n == 0)
             continue;
@@ -235,7 +240,8 @@ static bool order_from(const hp_layout *l, int d, uint32_t atoms, bool more, uin
     return true;
 }
 
-static bool order_from_operand(const asker *a, int i, int label, uint32_t atoms, bool more, uint8_t *order)
+static bool order_from_operand(const asker *a, int i, int label, uint32_t atoms, bool more,
+                               uint8_t *order)
 {
     int d = 0;
     if (label_dims(a, i, label, &d) == 0)
@@ -301,7 +307,8 @@ static hp_layout layout_of(const asker *a, const labels *s, int i)
         const unit *u = &a->unit[k];
         if (u->chosen >= MODE_P && (is_output(a, i) || a->node->group[u->chosen - MODE_P] >> i & 1))
             set_partial(&l, u->atoms, HP_RED_SUM);
-        else if (u->chosen >= 0 && u->chosen < MODE_P && is_output(a, i) && label_dims(a, i, u->chosen, &d) == 0)
+        else if (u->chosen >= 0 && u->chosen < MODE_P && is_output(a, i) &&
+                 label_dims(a, i, u->chosen, &d) == 0)
             set_partial(&l, u->atoms, (int)a->node->reduce[i - a->node->n_in]);
     }
     return l;
@@ -366,7 +373,8 @@ static double op_cost(const asker *a, const hp_decision *d)
             continue;
         local[i].nd = a->c->shape[i]->nd;
         for (int k = 0; k < local[i].nd; k++)
-            local[i].size[k] = hp_layout_max_len(a->r->m, hp_routes_at(a->r, d->layout[i]), a->c->shape[i], k);
+            local[i].size[k] =
+                hp_layout_max_len(a->r->m, hp_routes_at(a->r, d->layout[i]), a->c->shape[i], k);
     }
     return a->r->price->op(a->r->price->ctx, a->node, local);
 }
@@ -403,7 +411,9 @@ static bool coherent(const asker *a, const hp_decision *d)
             continue;
         if (a->c->op[i].fixed && a->c->op[i].target != d->layout[i])
             return false;
-        if (is_output(a, i) ? hp_layout_check(a->r->m, hp_routes_at(a->r, d->layout[i]), NULL) != HP_OK : clash(a, d, i))
+        if (is_output(a, i)
+                ? hp_layout_check(a->r->m, hp_routes_at(a->r, d->layout[i]), NULL) != HP_OK
+                : clash(a, d, i))
             return false;
     }
     return true;
@@ -421,7 +431,8 @@ static hp_decision lay_out(asker *a, score *s)
         hp_layout l = layout_of(a, &split, i);
         d.layout[i] = hp_routes_layout(a->r, &l);
         uint32_t left = is_output(a, i) ? hp_layout_partial_mask(&l) : 0;
-        s->left += __builtin_popcount(left & ~a->c->op[i].late) - __builtin_popcount(left & a->c->op[i].late);
+        s->left += __builtin_popcount(left & ~a->c->op[i].late) -
+                   __builtin_popcount(left & a->c->op[i].late);
     }
     for (int k = 0; k < a->n_units; k++)
         s->split += a->unit[k].chosen >= 0 && a->unit[k].chosen < MODE_P;

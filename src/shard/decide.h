@@ -16,12 +16,13 @@ enum { HP_MAX_COPIES = 16 };
 
 /* hp_choice_operand is one operand of the node as the decision sees it: numbers of hp_routes only, so that equal questions are equal bytes. */
 typedef struct hp_choice_operand {
-    int shape;                /* -1: absent */
-    int target;               /* layout; a weight gradient's: its parameter's */
-    int same;                 /* first operand with the same tensor */
+    int shape;  /* -1: absent */
+    int target; /* layout; a weight gradient's: its parameter's */
+    int same;   /* first operand with the same tensor */
     int n_copies, copy[HP_MAX_COPIES];
-    uint32_t late;            /* output: atoms over which a later node may share the reduction */
-    uint8_t fixed, free, weight; /* parameter or buffer (exactly in `target`); input (in any layout); weight gradient */
+    uint32_t late; /* output: atoms over which a later node may share the reduction */
+    uint8_t fixed, free,
+        weight; /* parameter or buffer (exactly in `target`); input (in any layout); weight gradient */
 } hp_choice_operand;
 
 typedef struct hp_choice {

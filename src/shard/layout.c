@@ -50,7 +50,8 @@ void hp_layout_remove(hp_layout *l, int d, int n)
 /* Sum and average commute with each other; no other two reductions do. */
 static bool commute(int a, int b)
 {
-    bool linear_a = a == HP_RED_SUM || a == HP_RED_AVG, linear_b = b == HP_RED_SUM || b == HP_RED_AVG;
+    bool linear_a = a == HP_RED_SUM || a == HP_RED_AVG,
+         linear_b = b == HP_RED_SUM || b == HP_RED_AVG;
     return a == b || (linear_a && linear_b);
 }
 
@@ -61,10 +62,14 @@ static hp_err check_partial(const hp_mesh *m, const hp_layout *l, hp_errmsg *e)
         if (l->partial[i] == HP_RED_NONE)
             continue;
         if (i >= m->n_atoms)
-            return hp_fail(e, HP_EINTERNAL, "a layout is partial over part %d of a mesh with %d parts", i, m->n_atoms);
+            return hp_fail(e, HP_EINTERNAL,
+                           "a layout is partial over part %d of a mesh with %d parts", i,
+                           m->n_atoms);
         if (first != HP_RED_NONE && !commute(first, l->partial[i]))
-            return hp_fail(e, HP_EINFEASIBLE, "a value cannot be partial by %s and by %s at once: the order would matter",
-                           hp_reduce_name((hp_reduce)first), hp_reduce_name((hp_reduce)l->partial[i]));
+            return hp_fail(
+                e, HP_EINFEASIBLE,
+                "a value cannot be partial by %s and by %s at once: the order would matter",
+                hp_reduce_name((hp_reduce)first), hp_reduce_name((hp_reduce)l->partial[i]));
         first = l->partial[i];
     }
     return HP_OK;
@@ -75,14 +80,17 @@ hp_err hp_layout_check(const hp_mesh *m, const hp_layout *l, hp_errmsg *e)
     uint32_t seen = 0;
     char name[64];
     if (l->nd > HP_MAX_DIMS)
-        return hp_fail(e, HP_EINTERNAL, "a layout has %d dimensions, more than %d", l->nd, HP_MAX_DIMS);
+        return hp_fail(e, HP_EINTERNAL, "a layout has %d dimensions, more than %d", l->nd,
+                       HP_MAX_DIMS);
     for (int d = 0; d < l->nd; d++)
         for (int i = 0; i < l->n[d]; i++) {
             int a = l->split[d][i];
             if (a >= m->n_atoms)
-                return hp_fail(e, HP_EINTERNAL, "a layout names part %d of a mesh with %d parts", a, m->n_atoms);
+                return hp_fail(e, HP_EINTERNAL, "a layout names part %d of a mesh with %d parts", a,
+                               m->n_atoms);
             if (seen >> a & 1)
-                return hp_fail(e, HP_EINFEASIBLE, "axis \"%s\" splits a tensor twice", hp_mesh_name(m, 1u << a, name, sizeof name));
+                return hp_fail(e, HP_EINFEASIBLE, "axis \"%s\" splits a tensor twice",
+                               hp_mesh_name(m, 1u << a, name, sizeof name));
             if (l->partial[a] != HP_RED_NONE)
                 return hp_fail(e, HP_EINFEASIBLE, "axis \"%s\" is both split and partial",
                                hp_mesh_name(m, 1u << a, name, sizeof name));
@@ -146,8 +154,8 @@ static hp_cut_kind cut_kind(const hp_cut *c, int parts)
     return c->kind;
 }
 
-static void fold_dim(const hp_mesh *m, const hp_layout *l, const hp_cut *cut, int d, const int *coord, int64_t *lo,
-                     int64_t *hi)
+static void fold_dim(const hp_mesh *m, const hp_layout *l, const hp_cut *cut, int d,
+                     const int *coord, int64_t *lo, int64_t *hi)
 {
     for (int i = 0, n; i < l->n[d]; i += n) {
         n = hp_layout_run(m, l, d, i);
@@ -199,7 +207,8 @@ hp_box hp_box_meet(const hp_box *a, const hp_box *b)
 int64_t hp_layout_max_len(const hp_mesh *m, const hp_layout *l, const hp_shape *shape, int d)
 {
     int64_t len = shape->size[d];
-    for (int i = 0, n; i < l->n[d]; i += n) { /* the first part of a chunk or balanced fold is a largest one */
+    for (int i = 0, n; i < l->n[d];
+         i += n) { /* the first part of a chunk or balanced fold is a largest one */
         n = hp_layout_run(m, l, d, i);
         int parts = run_size(m, l, d, i, n);
         if (i == 0 && cut_kind(shape->cut[d], parts) == HP_CUT_SIZES) {
@@ -315,10 +324,14 @@ static hp_err parse_partial(const hp_mesh *m, const char *text, hp_layout *l, hp
 {
     char kind[16] = "", axes[128] = "", end = 0;
     if (sscanf(text, "%15[a-z](%127[^)]%c", kind, axes, &end) != 3 || end != ')')
-        return hp_fail(e, HP_EINPUT, "\"partial:%s\": expected a reduction and its axes, as in \"partial:sum(tp)\"", text);
+        return hp_fail(
+            e, HP_EINPUT,
+            "\"partial:%s\": expected a reduction and its axes, as in \"partial:sum(tp)\"", text);
     int red = hp_reduce_find(kind);
     if (red <= HP_RED_NONE)
-        return hp_fail(e, HP_EINPUT, "\"partial:%s\": no reduction is called \"%s\"; there are sum, max, min, avg, prod, all, lse",
+        return hp_fail(e, HP_EINPUT,
+                       "\"partial:%s\": no reduction is called \"%s\"; there are sum, max, min, "
+                       "avg, prod, all, lse",
                        text, kind);
     uint8_t atom[HP_MAX_ATOMS];
     int n;
@@ -328,7 +341,8 @@ static hp_err parse_partial(const hp_mesh *m, const char *text, hp_layout *l, hp
     return err;
 }
 
-static hp_err parse_word(const hp_mesh *m, int nd, const char *const *dims, const char *word, hp_layout *l, hp_errmsg *e)
+static hp_err parse_word(const hp_mesh *m, int nd, const char *const *dims, const char *word,
+                         hp_layout *l, hp_errmsg *e)
 {
     const char *colon = strchr(word, ':');
     if (!colon || colon == word || !colon[1])
@@ -342,18 +356,22 @@ static hp_err parse_word(const hp_mesh *m, int nd, const char *const *dims, cons
         d++;
     if (d == nd) {
         const char *near = hp_near(name, dims, nd);
-        return hp_fail(e, HP_EINPUT, "layout word \"%s\": the tensor has no dimension \"%s\"; the nearest is \"%s\"", word, name,
-                       near ? near : "none");
+        return hp_fail(
+            e, HP_EINPUT,
+            "layout word \"%s\": the tensor has no dimension \"%s\"; the nearest is \"%s\"", word,
+            name, near ? near : "none");
     }
     if (l->n[d])
-        return hp_fail(e, HP_EINPUT, "layout word \"%s\": dimension \"%s\" is there twice", word, name);
+        return hp_fail(e, HP_EINPUT, "layout word \"%s\": dimension \"%s\" is there twice", word,
+                       name);
     int n;
     hp_err err = hp_mesh_atoms(m, colon + 1, l->split[d], &n, e);
     l->n[d] = (uint8_t)n;
     return err;
 }
 
-hp_err hp_layout_parse(const hp_mesh *m, int nd, const char *const *dims, const char *s, hp_layout *l, hp_errmsg *e)
+hp_err hp_layout_parse(const hp_mesh *m, int nd, const char *const *dims, const char *s,
+                       hp_layout *l, hp_errmsg *e)
 {
     hp_layout made = hp_layout_replicated(nd);
     hp_err err = HP_OK;

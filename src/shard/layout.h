@@ -41,16 +41,16 @@ typedef struct hp_mesh {
     int size[HP_MAX_ATOMS];
     bool joined[HP_MAX_ATOMS]; /* continues the axis of the atom before it (in the main view) */
     int n_ranks;               /* product of sizes */
-    int first;                 /* global device number of rank 0; ranks are first .. first + n_ranks - 1 times `stride` */
+    int first; /* global device number of rank 0; ranks are first .. first + n_ranks - 1 times `stride` */
     int n_axes;
     hp_axis axis[HP_MAX_AXES];
 } hp_mesh;
 
 typedef struct hp_layout {
     uint8_t nd;
-    uint8_t n[HP_MAX_DIMS];                    /* how many atoms split the dimension */
-    uint8_t split[HP_MAX_DIMS][HP_MAX_ATOMS];  /* which, outer to inner */
-    uint8_t partial[HP_MAX_ATOMS];             /* hp_reduce per atom, HP_RED_NONE = not partial */
+    uint8_t n[HP_MAX_DIMS];                   /* how many atoms split the dimension */
+    uint8_t split[HP_MAX_DIMS][HP_MAX_ATOMS]; /* which, outer to inner */
+    uint8_t partial[HP_MAX_ATOMS];            /* hp_reduce per atom, HP_RED_NONE = not partial */
 } hp_layout;
 
 typedef enum hp_cut_kind { HP_CUT_CHUNK, HP_CUT_BALANCED, HP_CUT_SIZES } hp_cut_kind;
@@ -58,7 +58,7 @@ typedef enum hp_cut_kind { HP_CUT_CHUNK, HP_CUT_BALANCED, HP_CUT_SIZES } hp_cut_
 /* hp_cut says how the outermost axis of a dimension is cut; NULL means HP_CUT_CHUNK. */
 typedef struct hp_cut {
     hp_cut_kind kind;
-    int n;              /* HP_CUT_SIZES: how many parts */
+    int n; /* HP_CUT_SIZES: how many parts */
     int64_t size[64];
 } hp_cut;
 
@@ -77,8 +77,9 @@ typedef struct hp_box {
 /* hp_mesh_build makes a mesh from views. `spec[i]` is "pp=2,dp=4,tp=2" (outer to inner, product = n_ranks each), view names are
  * `view[i]` ("" for the first). Axes of equal name in two views must have equal groups. `factor` (may be NULL) asks that axis
  * factor_axis[j] of the main view be cut into outer x inner with outer = factor[j]. HP_EINFEASIBLE names two axes without a common refinement. */
-hp_err hp_mesh_build(hp_mesh *m, int n_views, const char *const *view, const char *const *spec, int n_factors,
-                     const char *const *factor_axis, const int *factor, hp_errmsg *e);
+hp_err hp_mesh_build(hp_mesh *m, int n_views, const char *const *view, const char *const *spec,
+                     int n_factors, const char *const *factor_axis, const int *factor,
+                     hp_errmsg *e);
 
 /* hp_mesh_axis finds axis "tp" of the main view or "moe.ep" of another (a name that only one view has needs no prefix); NULL when unknown. */
 const hp_axis *hp_mesh_axis(const hp_mesh *m, const char *name);
@@ -120,7 +121,8 @@ void hp_layout_remove(hp_layout *l, int d, int n);
 hp_err hp_layout_check(const hp_mesh *m, const hp_layout *l, hp_errmsg *e);
 
 /* hp_layout_parse reads "batch:dp+cp seq:tp partial:sum(tp)"; dimension words are looked up in `dims`. hp_layout_print is its inverse ("-" = replicated). */
-hp_err hp_layout_parse(const hp_mesh *m, int nd, const char *const *dims, const char *s, hp_layout *l, hp_errmsg *e);
+hp_err hp_layout_parse(const hp_mesh *m, int nd, const char *const *dims, const char *s,
+                       hp_layout *l, hp_errmsg *e);
 void hp_layout_print(const hp_mesh *m, const hp_layout *l, const char *const *dims, hp_str *out);
 
 /* hp_layout_tensor_map writes HyperShard's map: per dimension n_axes-1-index of the axis, -1 unsplit; only for one whole axis a dimension, else false. */

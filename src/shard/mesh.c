@@ -28,9 +28,9 @@ static int role_of(const char *name)
     static const struct {
         const char *name;
         int role;
-    } known[] = {{"dp", HP_ROLE_DP},  {"rep", HP_ROLE_DP}, {"fsdp", HP_ROLE_DP}, {"edp", HP_ROLE_DP},
-                 {"tp", HP_ROLE_TP},  {"etp", HP_ROLE_TP}, {"pp", HP_ROLE_PP},   {"cp", HP_ROLE_CP},
-                 {"sp", HP_ROLE_CP},  {"ep", HP_ROLE_EP}};
+    } known[] = {{"dp", HP_ROLE_DP}, {"rep", HP_ROLE_DP}, {"fsdp", HP_ROLE_DP}, {"edp", HP_ROLE_DP},
+                 {"tp", HP_ROLE_TP}, {"etp", HP_ROLE_TP}, {"pp", HP_ROLE_PP},   {"cp", HP_ROLE_CP},
+                 {"sp", HP_ROLE_CP}, {"ep", HP_ROLE_EP}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         size_t n = strlen(known[i].name);
         if (strncmp(name, known[i].name, n) == 0 && !isalpha((unsigned char)name[n]))
@@ -47,25 +47,30 @@ static const char *skip_space(const char *p)
 }
 
 /* Reads "tp=2" at *at into the next axis. */
-static hp_err parse_axis(hp_mesh *m, const char *view, const char *spec, const char **at, hp_errmsg *e)
+static hp_err parse_axis(hp_mesh *m, const char *view, const char *spec, const char **at,
+                         hp_errmsg *e)
 {
     const char *p = skip_space(*at), *begin = p;
     while (isalnum((unsigned char)*p) || *p == '_')
         p++;
     size_t n = (size_t)(p - begin);
     if (n == 0 || isdigit((unsigned char)*begin))
-        return hp_fail(e, HP_EINPUT, "mesh \"%s\": an axis name is missing at \"%s\"; write \"dp=4,tp=2\"", spec, begin);
+        return hp_fail(e, HP_EINPUT,
+                       "mesh \"%s\": an axis name is missing at \"%s\"; write \"dp=4,tp=2\"", spec,
+                       begin);
     if (n >= sizeof m->axis[0].name)
-        return hp_fail(e, HP_EINPUT, "mesh \"%s\": axis name \"%.*s\" is longer than %zu letters", spec, (int)n, begin,
-                       sizeof m->axis[0].name - 1);
+        return hp_fail(e, HP_EINPUT, "mesh \"%s\": axis name \"%.*s\" is longer than %zu letters",
+                       spec, (int)n, begin, sizeof m->axis[0].name - 1);
     if (m->n_axes == HP_MAX_AXES)
-        return hp_fail(e, HP_EINFEASIBLE, "mesh \"%s\": more than %d axes in all views", spec, HP_MAX_AXES);
+        return hp_fail(e, HP_EINFEASIBLE, "mesh \"%s\": more than %d axes in all views", spec,
+                       HP_MAX_AXES);
     const char *number = skip_space(p);
     char *end = NULL;
     long size = *number == '=' ? strtol(number + 1, &end, 10) : 0;
     if (!end || size < 1 || size > MAX_RANKS)
-        return hp_fail(e, HP_EINPUT, "mesh \"%s\": axis \"%.*s\" needs a size from 1 to %d, as in \"%.*s=2\"", spec,
-                       (int)n, begin, MAX_RANKS, (int)n, begin);
+        return hp_fail(e, HP_EINPUT,
+                       "mesh \"%s\": axis \"%.*s\" needs a size from 1 to %d, as in \"%.*s=2\"",
+                       spec, (int)n, begin, MAX_RANKS, (int)n, begin);
     hp_axis *a = &m->axis[m->n_axes++];
     memcpy(a->name, begin, n);
     strncpy(a->view, view, sizeof a->view - 1);
@@ -79,7 +84,8 @@ static hp_err parse_view(hp_mesh *m, const char *view, const char *spec, hp_errm
 {
     int first = m->n_axes;
     if (strlen(view) >= sizeof m->axis[0].view)
-        return hp_fail(e, HP_EINPUT, "view name \"%s\" is longer than %zu letters", view, sizeof m->axis[0].view - 1);
+        return hp_fail(e, HP_EINPUT, "view name \"%s\" is longer than %zu letters", view,
+                       sizeof m->axis[0].view - 1);
     int64_t product = 1;
     for (const char *p = spec;;) {
         hp_err err = parse_axis(m, view, spec, &p, e);
@@ -88,10 +94,12 @@ static hp_err parse_view(hp_mesh *m, const char *view, const char *spec, hp_errm
         const hp_axis *a = &m->axis[m->n_axes - 1];
         for (int i = first; i < m->n_axes - 1; i++)
             if (strcmp(m->axis[i].name, a->name) == 0)
-                return hp_fail(e, HP_EINPUT, "mesh \"%s\": axis \"%s\" is there twice", spec, a->name);
+                return hp_fail(e, HP_EINPUT, "mesh \"%s\": axis \"%s\" is there twice", spec,
+                               a->name);
         product *= a->size;
         if (product > MAX_RANKS)
-            return hp_fail(e, HP_EINFEASIBLE, "mesh \"%s\" has more than %d ranks", spec, MAX_RANKS);
+            return hp_fail(e, HP_EINFEASIBLE, "mesh \"%s\" has more than %d ranks", spec,
+                           MAX_RANKS);
         if (*p == '\0')
             break;
         if (*p != ',')
@@ -101,8 +109,8 @@ static hp_err parse_view(hp_mesh *m, const char *view, const char *spec, hp_errm
     if (first == 0)
         m->n_ranks = (int)product;
     else if (product != m->n_ranks)
-        return hp_fail(e, HP_EINFEASIBLE, "view \"%s\" (%s) has %lld ranks, the main mesh has %d", view, spec,
-                       (long long)product, m->n_ranks);
+        return hp_fail(e, HP_EINFEASIBLE, "view \"%s\" (%s) has %lld ranks, the main mesh has %d",
+                       view, spec, (long long)product, m->n_ranks);
     return HP_OK;
 }
 
@@ -128,7 +136,9 @@ static hp_err add_factor(const hp_mesh *m, ranges *all, const char *name, int ou
         if (a->view[0] || strcmp(a->name, name) != 0)
             continue;
         if (outer < 1 || a->size % outer)
-            return hp_fail(e, HP_EINFEASIBLE, "axis \"%s\" of size %d cannot be cut into %d equal parts", name, a->size, outer);
+            return hp_fail(e, HP_EINFEASIBLE,
+                           "axis \"%s\" of size %d cannot be cut into %d equal parts", name,
+                           a->size, outer);
         range r = axis_range(m, i);
         add_range(all, a, r.lo, r.hi / outer);
         add_range(all, a, r.hi / outer, r.hi);
@@ -159,9 +169,10 @@ static hp_err check_crossing(const ranges *all, hp_errmsg *e)
             char an[40], bn[40];
             if (crossing(a, b))
                 return hp_fail(e, HP_EINFEASIBLE,
-                               "axes \"%s\" (strides %lld to %lld) and \"%s\" (%lld to %lld) have no common refinement",
-                               range_name(a, an, sizeof an), (long long)a->lo, (long long)a->hi, range_name(b, bn, sizeof bn),
-                               (long long)b->lo, (long long)b->hi);
+                               "axes \"%s\" (strides %lld to %lld) and \"%s\" (%lld to %lld) have "
+                               "no common refinement",
+                               range_name(a, an, sizeof an), (long long)a->lo, (long long)a->hi,
+                               range_name(b, bn, sizeof bn), (long long)b->lo, (long long)b->hi);
         }
     return HP_OK;
 }
@@ -210,16 +221,18 @@ static hp_err check_same_names(const hp_mesh *m, hp_errmsg *e)
     for (int i = 0; i < m->n_axes; i++)
         for (int j = 0; j < i; j++) {
             const hp_axis *a = &m->axis[i], *b = &m->axis[j];
-            if (strcmp(a->name, b->name) == 0 && (a->n != b->n || memcmp(a->atom, b->atom, (size_t)a->n) != 0))
+            if (strcmp(a->name, b->name) == 0 &&
+                (a->n != b->n || memcmp(a->atom, b->atom, (size_t)a->n) != 0))
                 return hp_fail(e, HP_EINFEASIBLE,
-                               "axis \"%s\" is %d ranks in view \"%s\" and %d in view \"%s\", or other ranks: give one of them a name of its own",
+                               "axis \"%s\" is %d ranks in view \"%s\" and %d in view \"%s\", or "
+                               "other ranks: give one of them a name of its own",
                                a->name, a->size, a->view, b->size, b->view);
         }
     return HP_OK;
 }
 
-hp_err hp_mesh_build(hp_mesh *m, int n_views, const char *const *view, const char *const *spec, int n_factors,
-                     const char *const *factor_axis, const int *factor, hp_errmsg *e)
+hp_err hp_mesh_build(hp_mesh *m, int n_views, const char *const *view, const char *const *spec,
+                     int n_factors, const char *const *factor_axis, const int *factor, hp_errmsg *e)
 {
     *m = (hp_mesh){0};
     hp_err err = HP_OK;
@@ -239,8 +252,9 @@ hp_err hp_mesh_build(hp_mesh *m, int n_views, const char *const *view, const cha
     int64_t end[4 * HP_MAX_AXES + 2];
     int n = range_ends(&all, m->n_ranks, end);
     if (n - 1 > HP_MAX_ATOMS)
-        return hp_fail(e, HP_EINFEASIBLE, "mesh \"%s\" and its views refine into %d parts, more than %d", spec[0], n - 1,
-                       HP_MAX_ATOMS);
+        return hp_fail(e, HP_EINFEASIBLE,
+                       "mesh \"%s\" and its views refine into %d parts, more than %d", spec[0],
+                       n - 1, HP_MAX_ATOMS);
     m->n_atoms = n - 1;
     for (int i = 0; i < m->n_atoms; i++)
         m->size[i] = (int)(end[i] / end[i + 1]);
@@ -256,7 +270,8 @@ const hp_axis *hp_mesh_axis(const hp_mesh *m, const char *name)
         const hp_axis *a = &m->axis[i];
         if (dot) {
             size_t n = (size_t)(dot - name);
-            if (strlen(a->view) == n && memcmp(a->view, name, n) == 0 && strcmp(a->name, dot + 1) == 0)
+            if (strlen(a->view) == n && memcmp(a->view, name, n) == 0 &&
+                strcmp(a->name, dot + 1) == 0)
                 return a;
         } else if (strcmp(a->name, name) == 0 && (!found || !a->view[0]))
             found = a; /* equal names have equal atoms, so any view will do */
@@ -305,11 +320,13 @@ hp_err hp_mesh_atoms(const hp_mesh *m, const char *axes, uint8_t *atom, int *n, 
         const uint8_t *part = NULL;
         int k = 0;
         if (len >= sizeof word || !find_word(m, word, &part, &k))
-            return hp_fail(e, HP_EINPUT, "\"%s\": the mesh has no axis \"%.*s\"; the nearest is \"%s\"", axes, (int)len, p,
-                           nearest_axis(m, word));
+            return hp_fail(e, HP_EINPUT,
+                           "\"%s\": the mesh has no axis \"%.*s\"; the nearest is \"%s\"", axes,
+                           (int)len, p, nearest_axis(m, word));
         for (int i = 0; i < k; i++) {
             if (memchr(atom, part[i], (size_t)*n))
-                return hp_fail(e, HP_EINPUT, "\"%s\" names axis \"%s\" or a part of it twice", axes, word);
+                return hp_fail(e, HP_EINPUT, "\"%s\" names axis \"%s\" or a part of it twice", axes,
+                               word);
             atom[(*n)++] = part[i];
         }
         if (p[len] == '\0')
@@ -345,7 +362,8 @@ int hp_mesh_group(const hp_mesh *m, int rank, uint32_t mask, int *out)
         if (mask >> i & 1)
             out[0] -= coord[i] * s;
     }
-    for (int i = 0; i < m->n_atoms; i++) { /* outer to inner: every rank so far becomes size[i] ranks, still in order */
+    for (int i = 0; i < m->n_atoms;
+         i++) { /* outer to inner: every rank so far becomes size[i] ranks, still in order */
         stride /= m->size[i];
         if (!(mask >> i & 1))
             continue;
@@ -363,7 +381,8 @@ static const hp_axis *longest_axis(const hp_mesh *m, const uint8_t *atom, int n,
     const hp_axis *best = NULL;
     for (int i = 0; i < m->n_axes; i++) {
         const hp_axis *a = &m->axis[i];
-        if (a->n == 0 || a->n > n || (a->view[0] == '\0') != main_view || memcmp(a->atom, atom, (size_t)a->n) != 0)
+        if (a->n == 0 || a->n > n || (a->view[0] == '\0') != main_view ||
+            memcmp(a->atom, atom, (size_t)a->n) != 0)
             continue;
         if (!best || a->n > best->n)
             best = a;
@@ -384,7 +403,8 @@ static void print_part(const hp_mesh *m, int atom, hp_str *out)
 void hp_mesh_print_atoms(const hp_mesh *m, const uint8_t *atom, int n, hp_str *out)
 {
     for (int at = 0; at < n;) {
-        const hp_axis *a = longest_axis(m, atom + at, n - at, true), *other = longest_axis(m, atom + at, n - at, false);
+        const hp_axis *a = longest_axis(m, atom + at, n - at, true),
+                      *other = longest_axis(m, atom + at, n - at, false);
         if (other && other->n == n && (!a || a->n < n))
             a = other; /* one name for all of them */
         if (!a)

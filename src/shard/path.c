@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum { MAX_EXPANDED = 1000 }; /* layouts expanded by the full search before it gives up */
-static const double PER_STEP = 1e-9; /* seconds added to a step, so that of equal paths the shorter wins */
+static const double PER_STEP =
+    1e-9; /* seconds added to a step, so that of equal paths the shorter wins */
 
 typedef struct state {
     hp_layout l;
@@ -126,7 +127,8 @@ static double to_go(const search *s, const hp_layout *l)
 static void reach(search *s, int from, hp_coll kind, uint32_t atoms, const hp_layout *to)
 {
     hp_move mv = {kind, atoms, s->st[from].l, *to};
-    double cost = s->st[from].cost + PER_STEP + hp_redist_price(s->m, s->shape, s->elem_bytes, &mv, s->price);
+    double cost =
+        s->st[from].cost + PER_STEP + hp_redist_price(s->m, s->shape, s->elem_bytes, &mv, s->price);
     if (!(cost + to_go(s, to) < s->bound) || s->st[from].depth == HP_MAX_MOVES)
         return;
     if (2 * (s->n + 1) > s->n_slots)
@@ -154,7 +156,8 @@ static uint32_t atom_mask(const uint8_t *atom, int n)
 }
 
 /* Appends atoms that were replicated, split elsewhere or partial before. */
-static void try_append(search *s, int from, hp_coll kind, const hp_layout *base, int d, const uint8_t *atom, int n)
+static void try_append(search *s, int from, hp_coll kind, const hp_layout *base, int d,
+                       const uint8_t *atom, int n)
 {
     hp_layout l = *base;
     if (l.n[d] + n > HP_MAX_ATOMS)
@@ -171,7 +174,8 @@ static void append_some(search *s, int from, hp_coll kind, int d, uint32_t avail
 {
     hp_layout l = s->st[from].l;
     if (on_the_way(s, &l, d))
-        for (int k = 1; l.n[d] + k <= s->to.n[d] && avail >> s->to.split[d][l.n[d] + k - 1] & 1; k++)
+        for (int k = 1; l.n[d] + k <= s->to.n[d] && avail >> s->to.split[d][l.n[d] + k - 1] & 1;
+             k++)
             try_append(s, from, kind, &l, d, s->to.split[d] + l.n[d], k);
     for (int a = 0; a < s->m->n_atoms && !s->direct; a++) {
         uint8_t run[HP_MAX_ATOMS];
@@ -229,7 +233,8 @@ static void gathers(search *s, int from)
 static void exchange(search *s, int from, const hp_layout *old, int i, int k, int j)
 {
     const uint8_t *atom = old->split[i] + old->n[i] - k, *next = s->to.split[j] + old->n[j];
-    bool arrives = on_the_way(s, old, j) && old->n[j] + k <= s->to.n[j] && atom_mask(atom, k) == atom_mask(next, k);
+    bool arrives = on_the_way(s, old, j) && old->n[j] + k <= s->to.n[j] &&
+                   atom_mask(atom, k) == atom_mask(next, k);
     hp_layout l = *old;
     hp_layout_remove(&l, i, k);
     if (arrives)
@@ -301,7 +306,8 @@ static int common_prefix(const search *s, const hp_layout *a, const hp_layout *b
     int k = 0;
     while (k < a->n[d] && k < b->n[d] && a->split[d][k] == b->split[d][k])
         k++;
-    while (k > 0 && !(hp_layout_seam(s->m, a, s->shape, d, k) && hp_layout_seam(s->m, b, s->shape, d, k)))
+    while (k > 0 &&
+           !(hp_layout_seam(s->m, a, s->shape, d, k) && hp_layout_seam(s->m, b, s->shape, d, k)))
         k--;
     return k;
 }
@@ -312,7 +318,8 @@ static uint32_t moving(const search *s, const hp_layout *a, const hp_layout *b, 
     uint32_t mask = 0;
     for (int d = 0; d < a->nd; d++) {
         keep[d] = common_prefix(s, a, b, d);
-        mask |= atom_mask(a->split[d] + keep[d], a->n[d] - keep[d]) | atom_mask(b->split[d] + keep[d], b->n[d] - keep[d]);
+        mask |= atom_mask(a->split[d] + keep[d], a->n[d] - keep[d]) |
+                atom_mask(b->split[d] + keep[d], b->n[d] - keep[d]);
     }
     for (int i = 0; i < s->m->n_atoms; i++)
         if (a->partial[i] != b->partial[i])
@@ -376,7 +383,10 @@ static double least_latency(const search *s)
     static const hp_shape nothing = {.nd = 1};
     double least = INFINITY;
     for (int a = 0; a < s->m->n_atoms; a++) {
-        hp_move mv = {.kind = HP_COLL_ALL_GATHER, .atoms = s->active & 1u << a, .from = {.nd = 1}, .to = {.nd = 1}};
+        hp_move mv = {.kind = HP_COLL_ALL_GATHER,
+                      .atoms = s->active & 1u << a,
+                      .from = {.nd = 1},
+                      .to = {.nd = 1}};
         if (mv.atoms)
             least = fmin(least, hp_redist_price(s->m, &nothing, 0, &mv, s->price));
     }
@@ -393,10 +403,12 @@ static void take_path(const search *s, int end, hp_path *path)
         path->cost += hp_redist_price(s->m, s->shape, s->elem_bytes, &path->move[i], s->price);
 }
 
-static hp_err check_ends(const hp_mesh *m, const hp_shape *shape, const hp_layout *from, const hp_layout *to, hp_errmsg *e)
+static hp_err check_ends(const hp_mesh *m, const hp_shape *shape, const hp_layout *from,
+                         const hp_layout *to, hp_errmsg *e)
 {
     if (from->nd != shape->nd || to->nd != shape->nd)
-        return hp_fail(e, HP_EINTERNAL, "layouts of %d and %d dimensions for a tensor of %d", from->nd, to->nd, shape->nd);
+        return hp_fail(e, HP_EINTERNAL, "layouts of %d and %d dimensions for a tensor of %d",
+                       from->nd, to->nd, shape->nd);
     hp_err err = hp_layout_check(m, from, e);
     if (!err)
         err = hp_layout_check(m, to, e);
@@ -404,15 +416,17 @@ static hp_err check_ends(const hp_mesh *m, const hp_shape *shape, const hp_layou
         char name[64];
         if (to->partial[a] == HP_RED_NONE || to->partial[a] == from->partial[a])
             continue;
-        err = hp_fail(e, HP_EINFEASIBLE, "a value that is %s over \"%s\" cannot become partial by %s",
-                      from->partial[a] ? "partial by another reduction" : "not partial",
-                      hp_mesh_name(m, 1u << a, name, sizeof name), hp_reduce_name((hp_reduce)to->partial[a]));
+        err = hp_fail(
+            e, HP_EINFEASIBLE, "a value that is %s over \"%s\" cannot become partial by %s",
+            from->partial[a] ? "partial by another reduction" : "not partial",
+            hp_mesh_name(m, 1u << a, name, sizeof name), hp_reduce_name((hp_reduce)to->partial[a]));
     }
     return err;
 }
 
-hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_bytes, const hp_layout *from,
-                        const hp_layout *to, const hp_price *price, hp_path *path, hp_errmsg *e)
+hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_bytes,
+                        const hp_layout *from, const hp_layout *to, const hp_price *price,
+                        hp_path *path, hp_errmsg *e)
 {
     hp_err err = check_ends(m, shape, from, to, e);
     if (err)
@@ -421,7 +435,11 @@ hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_byt
     if (hp_layout_equal(from, to))
         return HP_OK;
     hp_layout begin = hp_layout_clean(from);
-    search s = {.m = m, .shape = shape, .elem_bytes = elem_bytes, .price = price, .to = hp_layout_clean(to)};
+    search s = {.m = m,
+                .shape = shape,
+                .elem_bytes = elem_bytes,
+                .price = price,
+                .to = hp_layout_clean(to)};
     s.active = moving(&s, &begin, &s.to, s.keep);
     s.latency = least_latency(&s);
     bool capped;
@@ -440,8 +458,9 @@ hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_byt
     return HP_OK;
 }
 
-hp_err hp_redist_path(const hp_mesh *m, const hp_shape *shape, int elem_bytes, const hp_layout *from,
-                      const hp_layout *to, const hp_price *price, hp_path *path, hp_errmsg *e)
+hp_err hp_redist_path(const hp_mesh *m, const hp_shape *shape, int elem_bytes,
+                      const hp_layout *from, const hp_layout *to, const hp_price *price,
+                      hp_path *path, hp_errmsg *e)
 {
     return hp_redist_search(m, shape, elem_bytes, from, to, price, path, e);
 }

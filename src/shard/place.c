@@ -33,12 +33,12 @@ typedef struct placer {
     hp_placement *out;
     hp_errmsg *e;
     hp_routes routes;
-    seen *seen;       /* by tensor */
-    int *shape;       /* number of the tensor's shape */
-    int *target;      /* number of the tensor's target */
-    int *first_use;   /* by tensor: uses by nodes of this stage */
+    seen *seen;     /* by tensor */
+    int *shape;     /* number of the tensor's shape */
+    int *target;    /* number of the tensor's target */
+    int *first_use; /* by tensor: uses by nodes of this stage */
     use *use;
-    int *layout;      /* by copy: number of its layout */
+    int *layout; /* by copy: number of its layout */
     int cap_layouts;
     bool turned;
     memory *memory;
@@ -184,7 +184,8 @@ static uint32_t shared_later(const placer *p, int t, int depth)
 static void list_copies(const placer *p, int t, hp_phase phase, hp_choice_operand *o)
 {
     const seen *s = &p->seen[t];
-    for (int i = s->n - 1; i >= 0 && o->n_copies < HP_MAX_COPIES; i--) /* the latest, should there be too many */
+    for (int i = s->n - 1; i >= 0 && o->n_copies < HP_MAX_COPIES;
+         i--) /* the latest, should there be too many */
         if (visible(p, s->copy[i], phase))
             o->copy[o->n_copies++] = p->layout[s->copy[i]];
 }
@@ -214,7 +215,9 @@ static hp_err ask(placer *p, int node, hp_choice *c)
         else
             list_copies(p, t, n->phase, o);
         if (i < n->n_in && o->n_copies == 0 && !o->fixed && !o->free)
-            return hp_fail(p->e, HP_EINTERNAL, "node \"%s\" reads \"%s\", which no earlier node of the stage makes", n->name, x->name);
+            return hp_fail(p->e, HP_EINTERNAL,
+                           "node \"%s\" reads \"%s\", which no earlier node of the stage makes",
+                           n->name, x->name);
     }
     return HP_OK;
 }
@@ -238,7 +241,8 @@ static void key_of(hp_str *key, const hp_choice *c)
     }
     for (int i = 0; i < n->n_in + n->n_out; i++) {
         const hp_choice_operand *o = &c->op[i];
-        int fact[] = {o->shape, o->target, o->same, o->n_copies, (int)o->late, o->fixed | o->free << 1 | o->weight << 2};
+        int fact[] = {o->shape,    o->target,    o->same,
+                      o->n_copies, (int)o->late, o->fixed | o->free << 1 | o->weight << 2};
         hp_str_put(key, (const char *)fact, sizeof fact);
         hp_str_put(key, (const char *)o->copy, (size_t)o->n_copies * sizeof o->copy[0]);
         if (o->shape >= 0)
@@ -295,14 +299,16 @@ static int emit_route(placer *p, int from, int want, int consumer)
     hp_copy start = p->out->copy[from];
     const hp_node *n = &p->in->g->node[consumer];
     const hp_route *way = hp_routes_find(&p->routes, p->shape[start.tensor], p->layout[from], want);
-    bool reduces = hp_layout_partial_mask(&start.layout) != hp_layout_partial_mask(hp_routes_at(&p->routes, want));
+    bool reduces = hp_layout_partial_mask(&start.layout) !=
+                   hp_layout_partial_mask(hp_routes_at(&p->routes, want));
     hp_phase phase = n->phase;
     if (start.phase == HP_P_INIT)
         phase = HP_P_INIT; /* once a step is enough */
     else if (phase == HP_P_WGRAD && reduces && start.phase != HP_P_WGRAD)
         phase = HP_P_BWD; /* so that both templates see the reduced value */
     for (int i = 0; i < way->n; i++) {
-        hp_move mv = {way->leg[i].kind, way->leg[i].atoms, p->out->copy[from].layout, *hp_routes_at(&p->routes, way->leg[i].to)};
+        hp_move mv = {way->leg[i].kind, way->leg[i].atoms, p->out->copy[from].layout,
+                      *hp_routes_at(&p->routes, way->leg[i].to)};
         int to = new_copy(p, start.tensor, way->leg[i].to, p->out->n_steps, phase);
         hp_step *s = new_step(p, -1, consumer, phase, way->leg[i].cost);
         s->copy[0] = from;
@@ -364,12 +370,19 @@ static hp_err refuse(placer *p, const hp_choice *c)
     const hp_node *n = c->node;
     int dim = 0, i = hp_decide_conflict(&p->routes, c, &dim);
     if (i < 0)
-        return hp_fail(p->e, HP_EINFEASIBLE, "node \"%s\" cannot compute with its parameters laid out as they are: give them layouts that agree", n->name);
+        return hp_fail(p->e, HP_EINFEASIBLE,
+                       "node \"%s\" cannot compute with its parameters laid out as they are: give "
+                       "them layouts that agree",
+                       n->name);
     const hp_tensor *t = tensor(p, n->arg[i]);
     char axes[64];
-    return hp_fail(p->e, HP_EINFEASIBLE, "node \"%s\" cannot compute with \"%s\" split over \"%s\" in dimension \"%s\": the operation needs that dimension whole",
+    return hp_fail(p->e, HP_EINFEASIBLE,
+                   "node \"%s\" cannot compute with \"%s\" split over \"%s\" in dimension \"%s\": "
+                   "the operation needs that dimension whole",
                    n->name, t->name,
-                   hp_mesh_name(p->in->mesh, hp_layout_mask(hp_routes_at(&p->routes, c->op[i].target), dim), axes, sizeof axes),
+                   hp_mesh_name(p->in->mesh,
+                                hp_layout_mask(hp_routes_at(&p->routes, c->op[i].target), dim),
+                                axes, sizeof axes),
                    p->in->g->dim[t->dim[dim]].name);
 }
 
@@ -403,7 +416,8 @@ static double density(const placer *p, const hp_tensor *t)
 static void begin_tensor(placer *p, int t)
 {
     const hp_tensor *x = tensor(p, t);
-    p->shape[t] = hp_routes_shape(&p->routes, &p->in->shape[t], hp_dtype_bytes(x->dtype) * density(p, x));
+    p->shape[t] =
+        hp_routes_shape(&p->routes, &p->in->shape[t], hp_dtype_bytes(x->dtype) * density(p, x));
     p->target[t] = hp_routes_layout(&p->routes, &p->in->target[t]);
     p->first_use[t] = -1;
 }
@@ -432,7 +446,10 @@ static void begin_copies(placer *p)
         const hp_tensor *x = tensor(p, t);
         bool given = p->in->given && p->in->given[t];
         if (given || (is_fixed(x) && p->first_use[t] >= 0))
-            new_copy(p, t, p->target[t], -1, x->kind == HP_T_GRAD ? HP_P_BWD : x->kind == HP_T_STEP ? HP_P_INIT : HP_P_FWD);
+            new_copy(p, t, p->target[t], -1,
+                     x->kind == HP_T_GRAD   ? HP_P_BWD
+                     : x->kind == HP_T_STEP ? HP_P_INIT
+                                            : HP_P_FWD);
     }
 }
 
@@ -446,6 +463,9 @@ static void begin(placer *p)
     p->first_use = hp_xcalloc(n, sizeof *p->first_use);
     for (int t = 0; t < p->in->g->n_tensors; t++)
         begin_tensor(p, t);
+    hp_placement *o = p->out;
+    o->step = hp_grow(o->step, &o->cap_steps, 3 * p->in->n_nodes / 2 + 1, sizeof *o->step);
+    o->copy = hp_grow(o->copy, &o->cap_copies, 2 * p->in->n_nodes + 1, sizeof *o->copy);
     begin_uses(p);
     begin_copies(p);
 }

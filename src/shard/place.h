@@ -19,13 +19,14 @@
 typedef struct hp_copy {
     int tensor;
     hp_layout layout;
-    int step;      /* index of the step that makes it, -1: exists from the start (parameter, input) */
+    int step; /* index of the step that makes it, -1: exists from the start (parameter, input) */
     hp_phase phase; /* in which it was made */
 } hp_copy;
 
 typedef struct hp_step {
-    int node;  /* >= 0: run this node; -1: a move */
-    int copy[HP_MAX_OPERANDS]; /* node: copies of its operands (inputs, outputs; -1 absent). move: copy[0] -> copy[1] */
+    int node; /* >= 0: run this node; -1: a move */
+    int copy
+        [HP_MAX_OPERANDS]; /* node: copies of its operands (inputs, outputs; -1 absent). move: copy[0] -> copy[1] */
     hp_move move;
     int consumer; /* move: the node for which it was made (the `why`) */
     hp_phase phase;
@@ -44,13 +45,16 @@ typedef struct hp_placement {
 typedef struct hp_place_in {
     const hp_graph *g;
     const hp_mesh *mesh;
-    const hp_shape *shape;    /* global shapes with cuts */
-    const hp_layout *target;  /* wished layout of every activation and gradient; compute layout of every parameter and buffer */
-    const bool *given;        /* tensors that exist from the start in their target layout besides inputs and parameters (received from another stage) */
+    const hp_shape *shape; /* global shapes with cuts */
+    const hp_layout *
+        target; /* wished layout of every activation and gradient; compute layout of every parameter and buffer */
+    const bool *
+        given; /* tensors that exist from the start in their target layout besides inputs and parameters (received from another stage) */
     int n_nodes;
-    const int *node;          /* the stage's nodes in topological order */
+    const int *node; /* the stage's nodes in topological order */
     const hp_price *price;
-    bool split_weights;       /* W is a template of its own: copies made by WGRAD steps are invisible to BWD steps */
+    bool
+        split_weights; /* W is a template of its own: copies made by WGRAD steps are invisible to BWD steps */
 } hp_place_in;
 
 /* hp_place fills *out (zeroed; freed by hp_placement_fini). HP_EINFEASIBLE names the node and operand that no mode can serve. */

@@ -85,7 +85,8 @@ static int64_t sent_elements(hp_coll kind, const hp_box *from, const hp_box *to,
     return 0;
 }
 
-double hp_move_bytes(const hp_mesh *m, const hp_move *mv, const hp_shape *shape, int elem_bytes, int rank)
+double hp_move_bytes(const hp_mesh *m, const hp_move *mv, const hp_shape *shape, int elem_bytes,
+                     int rank)
 {
     if (mv->kind == HP_COLL_SLICE)
         return 0;
@@ -107,7 +108,9 @@ double hp_move_bytes(const hp_mesh *m, const hp_move *mv, const hp_shape *shape,
 
 /* --- prices -------------------------------------------------------------------------------------- */
 
-enum { MAX_EXACT = 64 }; /* groups up to this size have a permute's bytes counted, larger ones the whole new box */
+enum {
+    MAX_EXACT = 64
+}; /* groups up to this size have a permute's bytes counted, larger ones the whole new box */
 
 /* The most elements that a rank of rank 0's group lacks of its new box. */
 static double most_received(const hp_mesh *m, const hp_shape *shape, const hp_move *mv)
@@ -118,7 +121,8 @@ static double most_received(const hp_mesh *m, const hp_shape *shape, const hp_mo
     int64_t most = 0;
     hp_mesh_group(m, 0, mv->atoms, member);
     for (int i = 0; i < n; i++) {
-        hp_box to = hp_layout_box(m, &mv->to, shape, member[i]), from = hp_layout_box(m, &mv->from, shape, member[i]);
+        hp_box to = hp_layout_box(m, &mv->to, shape, member[i]),
+               from = hp_layout_box(m, &mv->from, shape, member[i]);
         hp_box kept = hp_box_meet(&to, &from);
         int64_t lacks = hp_box_size(&to) - hp_box_size(&kept);
         most = lacks > most ? lacks : most;
@@ -148,7 +152,8 @@ static double largest_sent(const hp_mesh *m, const hp_shape *shape, const hp_mov
 }
 
 /* A slice and a permute also read and write the new box; a permute would else be a slice for nothing. */
-static double pass_price(const hp_mesh *m, const hp_shape *shape, double elem_bytes, const hp_move *mv, const hp_price *price)
+static double pass_price(const hp_mesh *m, const hp_shape *shape, double elem_bytes,
+                         const hp_move *mv, const hp_price *price)
 {
     if (mv->kind != HP_COLL_SLICE && mv->kind != HP_COLL_PERMUTE)
         return 0;
@@ -156,11 +161,13 @@ static double pass_price(const hp_mesh *m, const hp_shape *shape, double elem_by
     return price && price->pass ? price->pass(price->ctx, bytes) : bytes * 1e-12;
 }
 
-double hp_redist_price(const hp_mesh *m, const hp_shape *shape, double elem_bytes, const hp_move *mv, const hp_price *price)
+double hp_redist_price(const hp_mesh *m, const hp_shape *shape, double elem_bytes,
+                       const hp_move *mv, const hp_price *price)
 {
     double pass = pass_price(m, shape, elem_bytes, mv, price);
     if (mv->kind == HP_COLL_SLICE)
         return pass;
     double bytes = elem_bytes * largest_sent(m, shape, mv);
-    return pass + (price && price->coll ? price->coll(price->ctx, m, mv->kind, mv->atoms, bytes) : 1e-6 + bytes * 1e-9);
+    return pass + (price && price->coll ? price->coll(price->ctx, m, mv->kind, mv->atoms, bytes)
+                                        : 1e-6 + bytes * 1e-9);
 }

@@ -37,8 +37,9 @@ typedef struct hp_move {
 typedef struct hp_price {
     void *ctx;
     double (*coll)(void *ctx, const hp_mesh *m, hp_coll kind, uint32_t atoms, double bytes);
-    double (*op)(void *ctx, const hp_node *n, const hp_shape *local); /* seconds of a node on local shapes, one an operand */
-    double (*pass)(void *ctx, double bytes);                         /* seconds to read or write bytes of device memory */
+    double (*op)(void *ctx, const hp_node *n,
+                 const hp_shape *local);     /* seconds of a node on local shapes, one an operand */
+    double (*pass)(void *ctx, double bytes); /* seconds to read or write bytes of device memory */
 } hp_price;
 
 /* hp_move_source returns the rank of the group from which member number `dst` takes what it needs of the box of member number `src` (numbers as
@@ -50,26 +51,30 @@ int hp_move_source(const hp_box *box, int n, int src, int dst);
  * Exactly, in a group of n with member i to the left of i+1: an all-gather sends the whole without the box of i+1, a reduce-scatter the whole
  * without the own new box, an all-reduce both on n balanced parts of the flat box, all-to-all and permute each element whose new owner lacks it,
  * once, from the owner that hp_move_source names. Over the group, bytes sent equal bytes received. */
-double hp_move_bytes(const hp_mesh *m, const hp_move *mv, const hp_shape *shape, int elem_bytes, int rank);
+double hp_move_bytes(const hp_mesh *m, const hp_move *mv, const hp_shape *shape, int elem_bytes,
+                     int rank);
 
 enum { HP_MAX_MOVES = 12 };
 typedef struct hp_path {
     int n;
     hp_move move[HP_MAX_MOVES];
-    double cost;  /* seconds by hp_price */
-    bool capped;  /* the full search hit its limit; the best path found until then stands */
+    double cost; /* seconds by hp_price */
+    bool capped; /* the full search hit its limit; the best path found until then stands */
 } hp_path;
 
 /* hp_redist_path finds the cheapest path. Never makes a replicated value partial: an atom partial in `to` must be partial in `from` (else HP_EINFEASIBLE). */
-hp_err hp_redist_path(const hp_mesh *m, const hp_shape *shape, int elem_bytes, const hp_layout *from,
-                      const hp_layout *to, const hp_price *price, hp_path *path, hp_errmsg *e);
+hp_err hp_redist_path(const hp_mesh *m, const hp_shape *shape, int elem_bytes,
+                      const hp_layout *from, const hp_layout *to, const hp_price *price,
+                      hp_path *path, hp_errmsg *e);
 
 /* hp_redist_price returns the seconds of one step between two layouts of `shape` by `price`; elem_bytes may be a fraction (sparse tensors). */
-double hp_redist_price(const hp_mesh *m, const hp_shape *shape, double elem_bytes, const hp_move *mv, const hp_price *price);
+double hp_redist_price(const hp_mesh *m, const hp_shape *shape, double elem_bytes,
+                       const hp_move *mv, const hp_price *price);
 
 /* hp_redist_search is hp_redist_path for elements of any, also fractional, size. */
-hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_bytes, const hp_layout *from,
-                        const hp_layout *to, const hp_price *price, hp_path *path, hp_errmsg *e);
+hp_err hp_redist_search(const hp_mesh *m, const hp_shape *shape, double elem_bytes,
+                        const hp_layout *from, const hp_layout *to, const hp_price *price,
+                        hp_path *path, hp_errmsg *e);
 
 /* hp_xmove is one message of a redistribution between meshes: `box` goes from rank `src` of the source mesh to rank `dst` of the destination mesh. */
 typedef struct hp_xmove {

@@ -71,14 +71,16 @@ static void receive(source *s, int dst, const hp_box *want, messages *out)
 static int by_source(const void *a, const void *b)
 {
     const hp_xmove *x = a, *y = b;
-    return x->src != y->src ? (x->src > y->src) - (x->src < y->src) : (x->dst > y->dst) - (x->dst < y->dst);
+    return x->src != y->src ? (x->src > y->src) - (x->src < y->src)
+                            : (x->dst > y->dst) - (x->dst < y->dst);
 }
 
 hp_err hp_redist_cross(const hp_mesh *ma, const hp_layout *a, const hp_mesh *mb, const hp_layout *b,
                        const hp_shape *shape, hp_xmove **out, int *n, hp_errmsg *e)
 {
     if (hp_layout_partial_mask(a) || hp_layout_partial_mask(b))
-        return hp_fail(e, HP_EINFEASIBLE, "a partial value cannot go to another mesh: reduce it at the source first");
+        return hp_fail(e, HP_EINFEASIBLE,
+                       "a partial value cannot go to another mesh: reduce it at the source first");
     hp_err err = hp_layout_check(ma, a, e);
     if (!err)
         err = hp_layout_check(mb, b, e);

@@ -102,7 +102,8 @@ static hp_route *search(hp_routes *r, const route_key *key)
     hp_path path;
     if (hp_redist_search(r->m, &shape.shape, shape.elem_bytes, &from, &to, r->price, &path, NULL))
         return found;
-    *found = (hp_route){true, path.cost, path.n, hp_arena_alloc(&r->arena, (size_t)path.n * sizeof(hp_leg) + 1)};
+    *found = (hp_route){true, path.cost, path.n,
+                        hp_arena_alloc(&r->arena, (size_t)path.n * sizeof(hp_leg) + 1)};
     for (int i = 0; i < path.n; i++) {
         const hp_move *mv = &path.move[i];
         double cost = hp_redist_price(r->m, &shape.shape, shape.elem_bytes, mv, r->price);

@@ -5,8 +5,8 @@
  * values of the whole tensor. Sizes are drawn small, so that uneven, empty and doubly split dimensions are common.
  * HP_SEED=n starts elsewhere; HP_TEST_LONG=1 draws ten times as much.
  */
-#include "base/rng.h"
 #include "shard/redist.h"
+#include "base/rng.h"
 
 #include "tap.h"
 
@@ -36,11 +36,14 @@ static int below(int n)
 
 static void draw_mesh(hp_mesh *m)
 {
-    static const char *const shape[] = {"a=2,b=2",     "a=3,b=2",         "a=2,b=3",     "a=4",         "a=2,b=2,c=2", "a=3,b=3",
-                                        "a=2,b=1,c=3", "a=2,b=3,c=2",     "a=6",         "a=5,b=2",     "a=8",         "a=2,b=2,c=2,d=2",
-                                        "a=4,b=4",     "a=2,b=4,c=2,d=2", "a=3,b=4,c=2", "a=9",         "a=12"};
-    static const char *const other[] = {"x=2,y=2", "x=6", NULL, "x=2,y=2", "x=4,y=2", NULL, NULL, "x=6,y=2", "x=2,y=3", NULL, "x=2,y=4",
-                                        "x=8,y=2", "x=2,y=2,z=4", "x=2,y=16", "x=6,y=4", "x=3,y=3", "x=2,y=3,z=2"};
+    static const char *const shape[] = {
+        "a=2,b=2",     "a=3,b=2", "a=2,b=3", "a=4", "a=2,b=2,c=2",     "a=3,b=3", "a=2,b=1,c=3",
+        "a=2,b=3,c=2", "a=6",     "a=5,b=2", "a=8", "a=2,b=2,c=2,d=2", "a=4,b=4", "a=2,b=4,c=2,d=2",
+        "a=3,b=4,c=2", "a=9",     "a=12"};
+    static const char *const other[] = {
+        "x=2,y=2",     "x=6",      NULL,      "x=2,y=2", "x=4,y=2",    NULL,
+        NULL,          "x=6,y=2",  "x=2,y=3", NULL,      "x=2,y=4",    "x=8,y=2",
+        "x=2,y=2,z=4", "x=2,y=16", "x=6,y=4", "x=3,y=3", "x=2,y=3,z=2"};
     int i = below((int)(sizeof shape / sizeof shape[0]));
     const char *view[] = {"", "v"}, *spec[] = {shape[i], other[i]};
     hp_errmsg e;
@@ -167,14 +170,16 @@ static void fill(const draw *d, world *w)
 }
 
 /* The value of a cell as the group has it: one holder for each coordinate of the reduced atoms. NaN when somebody is missing. */
-static double fetch(const draw *d, const world *w, const hp_box *box, const int *group, int n, uint32_t reduced, int cell)
+static double fetch(const draw *d, const world *w, const hp_box *box, const int *group, int n,
+                    uint32_t reduced, int cell)
 {
     int parts = hp_mesh_group_size(&d->mesh, reduced);
     double sum = NAN;
     for (int p = 0; p < parts; p++) {
         double value = NAN;
         for (int i = 0; i < n; i++)
-            if (holds(&d->shape, &box[group[i]], cell) && number_in_group(&d->mesh, group[i], reduced) == p)
+            if (holds(&d->shape, &box[group[i]], cell) &&
+                number_in_group(&d->mesh, group[i], reduced) == p)
                 value = w->value[group[i]][cell];
         sum = p == 0 ? value : reduce(d->red, sum, value);
     }
@@ -188,12 +193,14 @@ static bool execute(const draw *d, const hp_move *mv, const world *old, world *n
     for (int r = 0; r < d->mesh.n_ranks; r++)
         box[r] = hp_layout_box(&d->mesh, &mv->from, &d->shape, r);
     for (int r = 0; r < d->mesh.n_ranks; r++) {
-        int group[MAX_RANKS], n = mv->kind == HP_COLL_SLICE ? 1 : hp_mesh_group(&d->mesh, r, mv->atoms, group);
+        int group[MAX_RANKS],
+            n = mv->kind == HP_COLL_SLICE ? 1 : hp_mesh_group(&d->mesh, r, mv->atoms, group);
         if (mv->kind == HP_COLL_SLICE)
             group[0] = r;
         hp_box to = hp_layout_box(&d->mesh, &mv->to, &d->shape, r);
         for (int c = 0; c < n_cells(&d->shape); c++) {
-            new->value[r][c] = holds(&d->shape, &to, c) ? fetch(d, old, box, group, n, reduced, c) : NAN;
+            new->value[r][c] =
+                holds(&d->shape, &to, c) ? fetch(d, old, box, group, n, reduced, c) : NAN;
             if (holds(&d->shape, &to, c) && isnan(new->value[r][c]))
                 return false;
         }
@@ -340,7 +347,8 @@ static const char *try_cross(void)
     const char *wrong = NULL;
     for (int i = 0; i < n; i++) {
         hp_box src = hp_layout_box(&a.mesh, &a.from, &a.shape, msg[i].src);
-        if (i && (msg[i].src < msg[i - 1].src || (msg[i].src == msg[i - 1].src && msg[i].dst <= msg[i - 1].dst)))
+        if (i && (msg[i].src < msg[i - 1].src ||
+                  (msg[i].src == msg[i - 1].src && msg[i].dst <= msg[i - 1].dst)))
             wrong = "messages out of order";
         for (int c = 0; c < n_cells(&a.shape); c++) {
             if (!holds(&a.shape, &msg[i].box, c))
@@ -364,7 +372,8 @@ int main(void)
 {
     const char *seed = getenv("HP_SEED");
     uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
-    int draws = getenv("HP_TEST_LONG") ? 30000 : 3000, failed = 0, uneven = 0, doubled = 0, capped = 0;
+    int draws = getenv("HP_TEST_LONG") ? 30000 : 3000, failed = 0, uneven = 0, doubled = 0,
+        capped = 0;
     note("seeds from %llu", (unsigned long long)first);
     for (int i = 0; i < draws && failed < 5; i++) {
         draw d;
@@ -373,7 +382,8 @@ int main(void)
         rng = (hp_rng){first + (uint64_t)i, 0};
         draw_case(&d);
         const char *wrong = try_draw(&d, &p);
-        uneven += !hp_layout_even(&d.mesh, &d.to, &d.shape, &dim) || !hp_layout_even(&d.mesh, &d.from, &d.shape, &dim);
+        uneven += !hp_layout_even(&d.mesh, &d.to, &d.shape, &dim) ||
+                  !hp_layout_even(&d.mesh, &d.from, &d.shape, &dim);
         for (int k = 0; k < d.shape.nd; k++)
             doubled += d.from.n[k] > 1 || d.to.n[k] > 1;
         capped += p.capped;
@@ -384,14 +394,16 @@ int main(void)
         }
     }
     is_int(failed, 0, "%d random redistributions arrive with the right values", draws);
-    ok(uneven > draws / 3 && doubled > draws / 3, "a third is uneven (%d), a third splits a dimension twice (%d)", uneven, doubled);
+    ok(uneven > draws / 3 && doubled > draws / 3,
+       "a third is uneven (%d), a third splits a dimension twice (%d)", uneven, doubled);
     ok(capped < draws / 50, "the full search ends by itself in all but a few (%d)", capped);
     int crossed = 0;
     for (int i = 0; i < draws / 3 && crossed < 5; i++) {
         rng = (hp_rng){first + 1000000 + (uint64_t)i, 0};
         const char *wrong = try_cross();
         if (wrong)
-            crossed++, diag("cross, seed %llu: %s", (unsigned long long)first + (unsigned long long)i, wrong);
+            crossed++, diag("cross, seed %llu: %s",
+                            (unsigned long long)first + (unsigned long long)i, wrong);
     }
     is_int(crossed, 0, "%d random moves between meshes bring every element once", draws / 3);
     return done_testing();

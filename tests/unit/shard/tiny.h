@@ -44,7 +44,7 @@ static int tiny_input(tiny *t, const char *name, int nd, const int *dim)
     return id;
 }
 
-#define tiny_param(t, name, ...)                                                                                       \
+#define tiny_param(t, name, ...)                                                                   \
     tiny_param_of(t, name, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
 static int tiny_param_of(tiny *t, const char *name, int nd, const int *dim)
 {
@@ -57,7 +57,8 @@ static int tiny_param_of(tiny *t, const char *name, int nd, const int *dim)
 }
 
 /* Adds a node and returns its first output. */
-static int tiny_add(tiny *t, const char *op, const char *name, int n_in, const int *in, int n_attrs, const hp_attr *attr)
+static int tiny_add(tiny *t, const char *op, const char *name, int n_in, const int *in, int n_attrs,
+                    const hp_attr *attr)
 {
     int node = -1;
     if (hp_graph_add(t->g, op, name, n_in, in, n_attrs, attr, &node, &t->e))
@@ -77,42 +78,62 @@ static const char *tiny_name(tiny *t, int layer, const char *name)
 
 static int tiny_attention(tiny *t, int l, int x, int positions)
 {
-    int q = tiny_linear(t, tiny_name(t, l, "q"), x, 1, tiny_param(t, tiny_name(t, l, "q.w"), t->embed, t->kv, t->group, t->head));
-    int k = tiny_linear(t, tiny_name(t, l, "k"), x, 1, tiny_param(t, tiny_name(t, l, "k.w"), t->embed, t->kv, t->head));
-    int v = tiny_linear(t, tiny_name(t, l, "v"), x, 1, tiny_param(t, tiny_name(t, l, "v.w"), t->embed, t->kv, t->head));
+    int q = tiny_linear(t, tiny_name(t, l, "q"), x, 1,
+                        tiny_param(t, tiny_name(t, l, "q.w"), t->embed, t->kv, t->group, t->head));
+    int k = tiny_linear(t, tiny_name(t, l, "k"), x, 1,
+                        tiny_param(t, tiny_name(t, l, "k.w"), t->embed, t->kv, t->head));
+    int v = tiny_linear(t, tiny_name(t, l, "v"), x, 1,
+                        tiny_param(t, tiny_name(t, l, "v.w"), t->embed, t->kv, t->head));
     q = tiny_add(t, "rope", tiny_name(t, l, "rope_q"), 2, (int[]){q, positions}, 0, NULL);
     k = tiny_add(t, "rope", tiny_name(t, l, "rope_k"), 2, (int[]){k, positions}, 0, NULL);
-    int o = tiny_add(t, "attention", tiny_name(t, l, "core"), 5, (int[]){q, k, v, positions, positions}, 1,
-                     &(hp_attr){"causal", 1});
-    return tiny_linear(t, tiny_name(t, l, "o"), o, 3, tiny_param(t, tiny_name(t, l, "o.w"), t->kv, t->group, t->head, t->embed));
+    int o = tiny_add(t, "attention", tiny_name(t, l, "core"), 5,
+                     (int[]){q, k, v, positions, positions}, 1, &(hp_attr){"causal", 1});
+    return tiny_linear(t, tiny_name(t, l, "o"), o, 3,
+                       tiny_param(t, tiny_name(t, l, "o.w"), t->kv, t->group, t->head, t->embed));
 }
 
 static int tiny_mlp(tiny *t, int l, int x)
 {
-    int gate = tiny_linear(t, tiny_name(t, l, "gate"), x, 1, tiny_param(t, tiny_name(t, l, "gate.w"), t->embed, t->ffn));
-    int up = tiny_linear(t, tiny_name(t, l, "up"), x, 1, tiny_param(t, tiny_name(t, l, "up.w"), t->embed, t->ffn));
+    int gate = tiny_linear(t, tiny_name(t, l, "gate"), x, 1,
+                           tiny_param(t, tiny_name(t, l, "gate.w"), t->embed, t->ffn));
+    int up = tiny_linear(t, tiny_name(t, l, "up"), x, 1,
+                         tiny_param(t, tiny_name(t, l, "up.w"), t->embed, t->ffn));
     int a = tiny_add(t, "swiglu", tiny_name(t, l, "act"), 2, (int[]){gate, up}, 0, NULL);
-    return tiny_linear(t, tiny_name(t, l, "down"), a, 1, tiny_param(t, tiny_name(t, l, "down.w"), t->ffn, t->embed));
+    return tiny_linear(t, tiny_name(t, l, "down"), a, 1,
+                       tiny_param(t, tiny_name(t, l, "down.w"), t->ffn, t->embed));
 }
 
 static int tiny_moe(tiny *t, int l, int x)
 {
-    int logits = tiny_linear(t, tiny_name(t, l, "router"), x, 1, tiny_param(t, tiny_name(t, l, "router.w"), t->embed, tiny_dim(t, "choices", t->g->dim[t->experts].size)));
-    int idx = tiny_add(t, "router", tiny_name(t, l, "choice"), 1, (int[]){logits}, 1, &(hp_attr){"d", t->k});
+    int logits = tiny_linear(t, tiny_name(t, l, "router"), x, 1,
+                             tiny_param(t, tiny_name(t, l, "router.w"), t->embed,
+                                        tiny_dim(t, "choices", t->g->dim[t->experts].size)));
+    int idx = tiny_add(t, "router", tiny_name(t, l, "choice"), 1, (int[]){logits}, 1,
+                       &(hp_attr){"d", t->k});
     int weights = t->g->node[t->g->n_nodes - 1].arg[2];
-    int rows = tiny_add(t, "dispatch", tiny_name(t, l, "dispatch"), 2, (int[]){x, idx}, 1, &(hp_attr){"d", t->experts});
-    int up = tiny_add(t, "grouped", tiny_name(t, l, "expert_up"), 3, (int[]){rows, tiny_param(t, tiny_name(t, l, "up.w"), t->experts, t->embed, t->ffn), idx}, 0, NULL);
+    int rows = tiny_add(t, "dispatch", tiny_name(t, l, "dispatch"), 2, (int[]){x, idx}, 1,
+                        &(hp_attr){"d", t->experts});
+    int up = tiny_add(
+        t, "grouped", tiny_name(t, l, "expert_up"), 3,
+        (int[]){rows, tiny_param(t, tiny_name(t, l, "up.w"), t->experts, t->embed, t->ffn), idx}, 0,
+        NULL);
     int a = tiny_add(t, "silu", tiny_name(t, l, "expert_act"), 1, (int[]){up}, 0, NULL);
-    int down = tiny_add(t, "grouped", tiny_name(t, l, "expert_down"), 3, (int[]){a, tiny_param(t, tiny_name(t, l, "down.w"), t->experts, t->ffn, t->embed), idx}, 0, NULL);
-    return tiny_add(t, "combine", tiny_name(t, l, "combine"), 3, (int[]){down, idx, weights}, 0, NULL);
+    int down = tiny_add(
+        t, "grouped", tiny_name(t, l, "expert_down"), 3,
+        (int[]){a, tiny_param(t, tiny_name(t, l, "down.w"), t->experts, t->ffn, t->embed), idx}, 0,
+        NULL);
+    return tiny_add(t, "combine", tiny_name(t, l, "combine"), 3, (int[]){down, idx, weights}, 0,
+                    NULL);
 }
 
 static int tiny_block(tiny *t, int l, int x, int positions)
 {
-    int n1 = tiny_add(t, "rmsnorm", tiny_name(t, l, "norm1"), 2, (int[]){x, tiny_param(t, tiny_name(t, l, "norm1.w"), t->embed)}, 0, NULL);
+    int n1 = tiny_add(t, "rmsnorm", tiny_name(t, l, "norm1"), 2,
+                      (int[]){x, tiny_param(t, tiny_name(t, l, "norm1.w"), t->embed)}, 0, NULL);
     int a = tiny_attention(t, l, n1, positions);
     x = tiny_add(t, "add", tiny_name(t, l, "mid"), 2, (int[]){x, a}, 0, NULL);
-    int n2 = tiny_add(t, "rmsnorm", tiny_name(t, l, "norm2"), 2, (int[]){x, tiny_param(t, tiny_name(t, l, "norm2.w"), t->embed)}, 0, NULL);
+    int n2 = tiny_add(t, "rmsnorm", tiny_name(t, l, "norm2"), 2,
+                      (int[]){x, tiny_param(t, tiny_name(t, l, "norm2.w"), t->embed)}, 0, NULL);
     int m = t->experts >= 0 ? tiny_moe(t, l, n2) : tiny_mlp(t, l, n2);
     return tiny_add(t, "add", tiny_name(t, l, "resid"), 2, (int[]){x, m}, 0, NULL);
 }
@@ -131,15 +152,20 @@ static hp_graph *tiny_model(const tiny_sizes *z)
 {
     tiny t = {.g = hp_graph_new("tiny", hp_graph_ops())};
     int micro = tiny_dim(&t, "micro", 1);
-    t.batch = tiny_dim(&t, "batch", z->batch), t.seq = tiny_dim(&t, "seq", z->seq), t.embed = tiny_dim(&t, "embed", z->embed);
-    t.kv = tiny_dim(&t, "kv_heads", z->kv_heads), t.group = tiny_dim(&t, "group", z->group), t.head = tiny_dim(&t, "head", z->head);
-    t.ffn = tiny_dim(&t, "ffn", z->ffn), t.vocab = tiny_dim(&t, "vocab", z->vocab), t.rank = tiny_dim(&t, "rank", 4);
+    t.batch = tiny_dim(&t, "batch", z->batch), t.seq = tiny_dim(&t, "seq", z->seq),
+    t.embed = tiny_dim(&t, "embed", z->embed);
+    t.kv = tiny_dim(&t, "kv_heads", z->kv_heads), t.group = tiny_dim(&t, "group", z->group),
+    t.head = tiny_dim(&t, "head", z->head);
+    t.ffn = tiny_dim(&t, "ffn", z->ffn), t.vocab = tiny_dim(&t, "vocab", z->vocab),
+    t.rank = tiny_dim(&t, "rank", 4);
     t.experts = z->experts ? tiny_dim(&t, "experts", z->experts) : -1;
     t.k = z->experts ? tiny_dim(&t, "k", z->k) : -1;
     int both[] = {t.batch, t.seq}, all[] = {micro, t.batch, t.seq};
     int tokens = tiny_input(&t, "tokens", 2, both), targets = tiny_input(&t, "targets", 2, both);
-    int positions = tiny_input(&t, "positions", 2, both), every = tiny_input(&t, "targets.all", 3, all);
-    int x = tiny_add(&t, "embedding", "embed", 2, (int[]){tokens, tiny_param(&t, "embed.w", t.vocab, t.embed)}, 0, NULL);
+    int positions = tiny_input(&t, "positions", 2, both),
+        every = tiny_input(&t, "targets.all", 3, all);
+    int x = tiny_add(&t, "embedding", "embed", 2,
+                     (int[]){tokens, tiny_param(&t, "embed.w", t.vocab, t.embed)}, 0, NULL);
     for (int l = 0; l < z->layers; l++)
         x = tiny_block(&t, l, x, positions);
     x = tiny_add(&t, "rmsnorm", "norm", 2, (int[]){x, tiny_param(&t, "norm.w", t.embed)}, 0, NULL);
@@ -171,7 +197,8 @@ static const hp_tensor *tiny_like(const hp_graph *g, const hp_tensor *t)
     return t->of >= 0 ? &g->tensor[t->of] : t;
 }
 
-static __attribute__((unused)) hp_layout tiny_target(const hp_graph *g, const hp_mesh *m, int tensor, int n, const tiny_rule *rule)
+static __attribute__((unused)) hp_layout tiny_target(const hp_graph *g, const hp_mesh *m,
+                                                     int tensor, int n, const tiny_rule *rule)
 {
     const hp_tensor *t = tiny_like(g, &g->tensor[tensor]);
     hp_layout l = hp_layout_replicated(t->nd);
@@ -180,7 +207,8 @@ static __attribute__((unused)) hp_layout tiny_target(const hp_graph *g, const hp
         for (int d = 0; d < t->nd; d++) {
             uint8_t atom[HP_MAX_ATOMS];
             int k;
-            if (strcmp(g->dim[t->dim[d]].name, rule[i].dim) || !hp_glob_match(rule[i].glob, t->name))
+            if (strcmp(g->dim[t->dim[d]].name, rule[i].dim) ||
+                !hp_glob_match(rule[i].glob, t->name))
                 continue;
             if (hp_mesh_atoms(m, rule[i].axes, atom, &k, &e))
                 bail("%s", e.text);
@@ -249,7 +277,12 @@ static void tiny_begin(tiny_plan *p, const hp_graph *g, const hp_mesh *m)
     }
     for (int i = 0; i < g->n_nodes; i++)
         p->node[i] = i;
-    p->in = (hp_place_in){.g = g, .mesh = m, .shape = p->shape, .target = p->target, .n_nodes = g->n_nodes, .node = p->node,
+    p->in = (hp_place_in){.g = g,
+                          .mesh = m,
+                          .shape = p->shape,
+                          .target = p->target,
+                          .n_nodes = g->n_nodes,
+                          .node = p->node,
                           .price = &tiny_price};
 }
 
@@ -266,7 +299,7 @@ static void tiny_end(tiny_plan *p)
 typedef struct tiny_truth {
     const hp_graph *g;
     const hp_shape *shape;
-    float **dense;  /* by tensor: the whole tensor; routed: with zeros where no row is */
+    float **dense;       /* by tensor: the whole tensor; routed: with zeros where no row is */
     const int32_t **idx; /* by routed tensor: the choices */
 } tiny_truth;
 
@@ -279,19 +312,22 @@ static int64_t tiny_cells(const hp_shape *s)
 }
 
 /* Copies between rows sorted by (expert, token) and the dense box; `idx` are the whole choices, `box` what of them is here. */
-static void tiny_rows(const hp_shape *whole, const hp_shape *route, const int32_t *idx, const hp_box *box, float *dense, float *rows,
-                      bool to_rows)
+static void tiny_rows(const hp_shape *whole, const hp_shape *route, const int32_t *idx,
+                      const hp_box *box, float *dense, float *rows, bool to_rows)
 {
-    int64_t k = route->size[2], seq = whole->size[1], s = box->hi[1] - box->lo[1], e_len = box->hi[2] - box->lo[2],
-            w = box->hi[3] - box->lo[3], row = 0;
+    int64_t k = route->size[2], seq = whole->size[1], s = box->hi[1] - box->lo[1],
+            e_len = box->hi[2] - box->lo[2], w = box->hi[3] - box->lo[3], row = 0;
     for (int64_t e = box->lo[2]; e < box->hi[2]; e++)
         for (int64_t b = box->lo[0]; b < box->hi[0]; b++)
             for (int64_t q = box->lo[1]; q < box->hi[1]; q++)
                 for (int64_t i = 0; i < k; i++) {
                     if (idx[(b * seq + q) * k + i] != e)
                         continue;
-                    float *at = dense + (((b - box->lo[0]) * s + q - box->lo[1]) * e_len + e - box->lo[2]) * w;
-                    memcpy(to_rows ? rows + row * w : at, to_rows ? at : rows + row * w, (size_t)w * sizeof(float));
+                    float *at =
+                        dense +
+                        (((b - box->lo[0]) * s + q - box->lo[1]) * e_len + e - box->lo[2]) * w;
+                    memcpy(to_rows ? rows + row * w : at, to_rows ? at : rows + row * w,
+                           (size_t)w * sizeof(float));
                     row++;
                 }
 }
@@ -310,25 +346,34 @@ static void tiny_tap(void *ctx, int tensor, int64_t step, int64_t micro, const h
     hp_box box = {.nd = 4};
     memcpy(box.hi, t->shape[tensor].size, sizeof box.hi);
     t->idx[tensor] = (const int32_t *)(const void *)t->dense[route];
-    tiny_rows(&t->shape[tensor], &t->shape[route], t->idx[tensor], &box, t->dense[tensor], v->data, false);
+    tiny_rows(&t->shape[tensor], &t->shape[route], t->idx[tensor], &box, t->dense[tensor], v->data,
+              false);
 }
 
 static tiny_truth tiny_reference(const hp_graph *g, const hp_shape *shape, uint64_t seed)
 {
-    tiny_truth t = {g, shape, hp_xcalloc((size_t)g->n_tensors, sizeof(float *)), hp_xcalloc((size_t)g->n_tensors, sizeof(int32_t *))};
+    tiny_truth t = {g, shape, hp_xcalloc((size_t)g->n_tensors, sizeof(float *)),
+                    hp_xcalloc((size_t)g->n_tensors, sizeof(int32_t *))};
     hp_corpus corpus;
     hp_errmsg e;
-    hp_data_options opt = {.seed = seed, .vocab = g->dim[hp_map_get(&g->dim_id, "vocab", 0)].size, .ignore = 0.2};
+    hp_data_options opt = {
+        .seed = seed, .vocab = g->dim[hp_map_get(&g->dim_id, "vocab", 0)].size, .ignore = 0.2};
     if (hp_corpus_open(&corpus, NULL, &opt, &e))
         bail("%s", e.text);
-    hp_interp_in in = {.g = g, .seed = seed, .fill = hp_corpus_fill, .fill_ctx = &corpus, .tap = tiny_tap, .tap_ctx = &t};
+    hp_interp_in in = {.g = g,
+                       .seed = seed,
+                       .fill = hp_corpus_fill,
+                       .fill_ctx = &corpus,
+                       .tap = tiny_tap,
+                       .tap_ctx = &t};
     hp_interp *it = hp_interp_new(&in);
     if (hp_interp_gradients(it, 0, &e))
         bail("%s", e.text);
     for (int i = 0; i < g->n_tensors; i++)
         if (tiny_is_param(&g->tensor[i])) {
             t.dense[i] = hp_xcalloc((size_t)tiny_cells(&shape[i]), sizeof(float));
-            memcpy(t.dense[i], hp_interp_param(it, i), (size_t)tiny_cells(&shape[i]) * sizeof(float));
+            memcpy(t.dense[i], hp_interp_param(it, i),
+                   (size_t)tiny_cells(&shape[i]) * sizeof(float));
         }
     hp_interp_free(it);
     hp_corpus_fini(&corpus);
@@ -395,7 +440,8 @@ static int64_t tiny_offset(const hp_box *b, const int64_t *at)
 static void tiny_lse(const float *x, float *sum)
 {
     float top = fmaxf(x[0], sum[0]);
-    float a = x[1] > 0 ? x[1] * expf(x[0] - top) : 0, b = sum[1] > 0 ? sum[1] * expf(sum[0] - top) : 0;
+    float a = x[1] > 0 ? x[1] * expf(x[0] - top) : 0,
+          b = sum[1] > 0 ? sum[1] * expf(sum[0] - top) : 0;
     sum[0] = top, sum[1] = a + b, sum[2] += x[2];
 }
 
@@ -408,9 +454,11 @@ static void tiny_merge(int red, int64_t n, const float *x, float *sum)
 }
 
 /* The cells of `want` as a group holds copy `c`, reduced over `reduced`; false when somebody is missing. */
-static bool tiny_fetch(tiny_sim *s, int c, int rank, uint32_t group_atoms, uint32_t reduced, const hp_box *want, float *out)
+static bool tiny_fetch(tiny_sim *s, int c, int rank, uint32_t group_atoms, uint32_t reduced,
+                       const hp_box *want, float *out)
 {
-    int member[64], n = hp_mesh_group(s->m, rank, group_atoms & ~reduced, member), parts = hp_mesh_group_size(s->m, reduced);
+    int member[64], n = hp_mesh_group(s->m, rank, group_atoms & ~reduced, member),
+                    parts = hp_mesh_group_size(s->m, reduced);
     int64_t cells = hp_box_size(want);
     float *part = hp_xcalloc((size_t)cells + 1, sizeof *part);
     const hp_layout *l = &s->p->out.copy[c].layout;
@@ -449,7 +497,8 @@ static bool tiny_fetch(tiny_sim *s, int c, int rank, uint32_t group_atoms, uint3
 
 static bool tiny_move(tiny_sim *s, const hp_step *st)
 {
-    uint32_t reduced = hp_layout_partial_mask(&st->move.from) & ~hp_layout_partial_mask(&st->move.to);
+    uint32_t reduced =
+        hp_layout_partial_mask(&st->move.from) & ~hp_layout_partial_mask(&st->move.to);
     uint32_t group = st->move.kind == HP_COLL_SLICE ? 0 : st->move.atoms;
     for (int r = 0; r < s->m->n_ranks; r++) {
         hp_box want = tiny_box(s, st->copy[1], r);
@@ -483,14 +532,16 @@ static hp_operand tiny_operand(tiny_sim *s, int copy, int rank, bool output)
     int t = s->p->out.copy[copy].tensor, route = s->p->in.g->tensor[t].route;
     const hp_shape *shape = &s->p->shape[t];
     hp_box b = tiny_box(s, copy, rank);
-    hp_operand o = {.data = *tiny_value(s, copy, rank), .dtype = s->p->in.g->tensor[t].dtype, .nd = b.nd};
+    hp_operand o = {
+        .data = *tiny_value(s, copy, rank), .dtype = s->p->in.g->tensor[t].dtype, .nd = b.nd};
     for (int d = 0; d < b.nd; d++)
         o.lo[d] = b.lo[d], o.len[d] = b.hi[d] - b.lo[d], o.full[d] = shape->size[d];
     if (route < 0)
         return o;
     const int32_t *idx = s->truth->idx[t];
     for (int64_t i = b.lo[0]; i < b.hi[0]; i++)
-        o.rows += hp_route_rows(o.len[1], s->p->shape[route].size[2], idx + (i * shape->size[1] + b.lo[1]) * s->p->shape[route].size[2],
+        o.rows += hp_route_rows(o.len[1], s->p->shape[route].size[2],
+                                idx + (i * shape->size[1] + b.lo[1]) * s->p->shape[route].size[2],
                                 b.lo[2], o.len[2]);
     float *rows = hp_xcalloc((size_t)(o.rows * o.len[3]) + 1, sizeof *rows);
     if (!output)
@@ -506,7 +557,8 @@ static void tiny_settle(tiny_sim *s, int copy, int rank, hp_operand *o, bool out
         return;
     hp_box b = tiny_box(s, copy, rank);
     if (output)
-        tiny_rows(&s->p->shape[t], &s->p->shape[route], s->truth->idx[t], &b, *tiny_value(s, copy, rank), o->data, false);
+        tiny_rows(&s->p->shape[t], &s->p->shape[route], s->truth->idx[t], &b,
+                  *tiny_value(s, copy, rank), o->data, false);
     free(o->data);
 }
 
@@ -514,11 +566,17 @@ static bool tiny_run(tiny_sim *s, const hp_step *st, int rank)
 {
     const hp_node *n = &s->p->in.g->node[st->node];
     const hp_op *op = hp_op_find(s->p->in.g->ops[n->kind]->name);
-    hp_call c = {.name = n->name, .n_in = n->n_in, .n_out = n->n_out, .n_attrs = n->n_attrs, .attr = n->attr,
-                 .kernels = HP_KERN_REFERENCE, .threads = 1};
+    hp_call c = {.name = n->name,
+                 .n_in = n->n_in,
+                 .n_out = n->n_out,
+                 .n_attrs = n->n_attrs,
+                 .attr = n->attr,
+                 .kernels = HP_KERN_REFERENCE,
+                 .threads = 1};
     hp_errmsg e = {0};
     for (int i = 0; i < n->n_in + n->n_out; i++)
-        c.arg[i] = st->copy[i] < 0 ? (hp_operand){.nd = -1} : tiny_operand(s, st->copy[i], rank, i >= n->n_in);
+        c.arg[i] = st->copy[i] < 0 ? (hp_operand){.nd = -1}
+                                   : tiny_operand(s, st->copy[i], rank, i >= n->n_in);
     hp_op_work w = {0};
     op->work(&c, &w);
     c.scratch = aligned_alloc(64, ((size_t)w.scratch_bytes + 127) / 64 * 64);
@@ -542,7 +600,8 @@ static double tiny_error(tiny_sim *s, int copy)
     float *got = hp_xcalloc((size_t)n + 1, sizeof *got);
     const float *want = s->truth->dense[c->tensor];
     uint32_t partial = hp_layout_partial_mask(&c->layout), split = hp_layout_split_mask(&c->layout);
-    bool whole = tiny_fetch(s, copy, 0, split, partial, &all, got), same = s->p->in.g->tensor[c->tensor].dtype == HP_I32;
+    bool whole = tiny_fetch(s, copy, 0, split, partial, &all, got),
+         same = s->p->in.g->tensor[c->tensor].dtype == HP_I32;
     double worst = 0, top = 1e-3;
     for (int64_t i = 0; i < n && !same; i++) {
         top = fmax(top, fabs((double)want[i]));
@@ -572,7 +631,8 @@ static bool tiny_simulate(tiny_sim *s)
             double err = tiny_error(s, st->copy[k]);
             done = err >= 0 && err < 2e-4;
             if (!done)
-                snprintf(s->wrong, sizeof s->wrong, "step %d, %s of \"%s\": error %g", i, st->node < 0 ? "a move" : "the node", n->name, err);
+                snprintf(s->wrong, sizeof s->wrong, "step %d, %s of \"%s\": error %g", i,
+                         st->node < 0 ? "a move" : "the node", n->name, err);
         }
         if (!done) {
             if (!s->wrong[0])
