@@ -34,9 +34,9 @@ struct hp_exec_child {
     pid_t pid;
     int control, log, tap, pidfd; /* -1: none */
     bool ended;
-    int status;       /* of waitpid */
+    int status; /* of waitpid */
     int cancels;
-    char *taps;       /* mapped once it has ended */
+    char *taps; /* mapped once it has ended */
     int64_t tap_bytes;
 };
 
@@ -74,7 +74,8 @@ static int start_process(pid_t *pid, const int fd[FD_END], int log)
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
     posix_spawnattr_setpgroup(&attr, 0); /* a Ctrl-C at the terminal is the parent's */
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                        POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&act, log, 1);
     posix_spawn_file_actions_adddup2(&act, log, 2);
@@ -117,7 +118,8 @@ static hp_err start_child(hp_exec_child *c, const hp_exec_options *o, hp_errmsg 
     hp_str_fini(&options);
     c->ended = rc != 0;
     if (rc)
-        return hp_fail(e, HP_EINTERNAL, "the engine's process could not be started: %s", strerror(rc));
+        return hp_fail(e, HP_EINTERNAL, "the engine's process could not be started: %s",
+                       strerror(rc));
     c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
     return HP_OK;
 }
@@ -125,7 +127,13 @@ static hp_err start_child(hp_exec_child *c, const hp_exec_options *o, hp_errmsg 
 hp_err hp_exec_spawn(const hp_plan *p, const hp_exec_options *o, hp_exec_child **out, hp_errmsg *e)
 {
     hp_exec_child *c = hp_xcalloc(1, sizeof *c);
-    *c = (hp_exec_child){.p = p, .x = hp_exec_expand(p), .control = -1, .log = -1, .tap = -1, .pidfd = -1, .ended = true};
+    *c = (hp_exec_child){.p = p,
+                         .x = hp_exec_expand(p),
+                         .control = -1,
+                         .log = -1,
+                         .tap = -1,
+                         .pidfd = -1,
+                         .ended = true};
     hp_err rc = hp_segment_new(p, c->x, o->steps, true, &c->seg, e);
     if (!rc)
         rc = start_child(c, o, e);
@@ -212,9 +220,11 @@ static void last_place(const hp_exec_child *c, char *out, size_t n)
         for (int i = 0; i < c->x[g].n; i++)
             for (int r = 0; r < c->p->program[g].mesh.n_ranks; r++) {
                 const hp_task *t = hp_inst_task(&c->p->program[g], &c->x[g].inst[i]);
-                if (t->kind != HP_TASK_OP || atomic_load(&hp_segment_span(c->seg, slot, g, r, i)->state) != 1)
+                if (t->kind != HP_TASK_OP ||
+                    atomic_load(&hp_segment_span(c->seg, slot, g, r, i)->state) != 1)
                     continue;
-                snprintf(out + strlen(out), n - strlen(out), ", at task %s on device %d", t->name, c->p->program[g].mesh.first + r);
+                snprintf(out + strlen(out), n - strlen(out), ", at task %s on device %d", t->name,
+                         c->p->program[g].mesh.first + r);
                 return;
             }
 }
@@ -232,8 +242,10 @@ hp_err hp_exec_child_result(hp_exec_child *c, hp_errmsg *e)
     last_words(c, words, sizeof words);
     last_place(c, place, sizeof place);
     if (WIFSIGNALED(c->status))
-        return hp_fail(e, HP_EINTERNAL, "the engine was ended by SIG%s%s%s", sigabbrev_np(WTERMSIG(c->status)), place, words);
-    return hp_fail(e, HP_EINTERNAL, "the engine ended with status %d before its run did%s%s", WEXITSTATUS(c->status), place, words);
+        return hp_fail(e, HP_EINTERNAL, "the engine was ended by SIG%s%s%s",
+                       sigabbrev_np(WTERMSIG(c->status)), place, words);
+    return hp_fail(e, HP_EINTERNAL, "the engine ended with status %d before its run did%s%s",
+                   WEXITSTATUS(c->status), place, words);
 }
 
 bool hp_exec_child_tap(hp_exec_child *c, int64_t *cursor, hp_exec_tap *t)
@@ -242,7 +254,9 @@ bool hp_exec_child_tap(hp_exec_child *c, int64_t *cursor, hp_exec_tap *t)
         return false;
     if (!c->taps) {
         c->tap_bytes = lseek(c->tap, 0, SEEK_END);
-        void *map = c->tap_bytes > 0 ? mmap(NULL, (size_t)c->tap_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, c->tap, 0) : MAP_FAILED;
+        void *map = c->tap_bytes > 0 ? mmap(NULL, (size_t)c->tap_bytes, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE, c->tap, 0)
+                                     : MAP_FAILED;
         c->taps = map == MAP_FAILED ? NULL : map;
     }
     return c->taps && hp_tap_read(c->p, c->x, c->taps, c->tap_bytes, cursor, t);
@@ -348,7 +362,10 @@ static hp_err run_job(job *j, hp_errmsg *e)
         return hp_fail(e, HP_EINTERNAL, "the machine refuses the engine a thread");
     pthread_detach(watcher);
     j->tap = (hp_tap_writer){PTHREAD_MUTEX_INITIALIZER, j->fd[FD_TAP], j->o.tap};
-    hp_exec_hooks h = {.ctx = &j->tap, .load = hp_corpus_fill, .load_ctx = &j->corpus, .tap = *j->o.tap ? hp_tap_write : NULL};
+    hp_exec_hooks h = {.ctx = &j->tap,
+                       .load = hp_corpus_fill,
+                       .load_ctx = &j->corpus,
+                       .tap = *j->o.tap ? hp_tap_write : NULL};
     return hp_exec_run_in(j->p, j->x, &j->o, &h, j->seg, e);
 }
 

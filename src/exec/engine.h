@@ -28,22 +28,22 @@ typedef struct hp_messages {
     int to_program, to_task;
     int n;
     hp_xmove *move;
-    int *n_from;       /* per receiving rank: different senders */
-    int *n_to;         /* per sending rank: different receivers */
+    int *n_from; /* per receiving rank: different senders */
+    int *n_to;   /* per sending rank: different receivers */
 } hp_messages;
 
 /* What is constant about a task. */
 typedef struct hp_info {
     const hp_task *task;
-    const hp_op *op;           /* OP */
+    const hp_op *op; /* OP */
     bool comm;
-    int link;                  /* pacing class, -1: local */
-    const hp_groups *groups;   /* COLL */
-    hp_flow *const *flow;      /* COLL: one a pair, borrowed */
-    bool routed, staged;       /* COLL */
-    size_t list_bytes;         /* COLL, routed: storage of one row table */
-    int64_t *stage_at;         /* COLL, staged: offset of each pair's box in staging memory */
-    int64_t *sent;             /* per rank: bytes this task sends (routed: counted while it runs) */
+    int link;                /* pacing class, -1: local */
+    const hp_groups *groups; /* COLL */
+    hp_flow *const *flow;    /* COLL: one a pair, borrowed */
+    bool routed, staged;     /* COLL */
+    size_t list_bytes;       /* COLL, routed: storage of one row table */
+    int64_t *stage_at;       /* COLL, staged: offset of each pair's box in staging memory */
+    int64_t *sent;           /* per rank: bytes this task sends (routed: counted while it runs) */
     const hp_messages *messages; /* SEND, RECV */
 } hp_info;
 
@@ -61,34 +61,35 @@ typedef struct hp_life {
 
 /* Memory of a rank's stream beside its arena, for the collective at its head. */
 typedef struct hp_storage {
-    hp_rows *rows;     /* of every pair: source, destination */
-    char *lists;       /* of the row tables, each hp_info.list_bytes */
+    hp_rows *rows; /* of every pair: source, destination */
+    char *lists;   /* of the row tables, each hp_info.list_bytes */
     char *stage;
 } hp_storage;
 
 typedef struct hp_side {
     const hp_program *p;
     const hp_expansion *x;
-    int index, n_ranks, n_inst, device0; /* device0: number of rank 0 among all ranks of the engine */
-    int n_tasks, *first_task;            /* per template: index of its first task in info */
+    int index, n_ranks, n_inst,
+        device0;              /* device0: number of rank 0 among all ranks of the engine */
+    int n_tasks, *first_task; /* per template: index of its first task in info */
     hp_info *info;
-    hp_box *box;                         /* [rank * n_buffers + buffer] */
-    hp_memory *hbm, *far;                /* per rank; far: other tiers */
-    int *succ_first, *succ;              /* who waits for an instance's completion */
-    int *follower;                       /* SEND: next on its stream, released when posted; else -1 */
-    int *start;                          /* per instance: what it waits for at the step's start */
-    int *meet_first;                     /* per instance: index of its first meet, -1 */
-    int *peer_inst;                      /* SEND, RECV: the matching instance of the other program, -1 */
+    hp_box *box;            /* [rank * n_buffers + buffer] */
+    hp_memory *hbm, *far;   /* per rank; far: other tiers */
+    int *succ_first, *succ; /* who waits for an instance's completion */
+    int *follower;          /* SEND: next on its stream, released when posted; else -1 */
+    int *start;             /* per instance: what it waits for at the step's start */
+    int *meet_first;        /* per instance: index of its first meet, -1 */
+    int *peer_inst;         /* SEND, RECV: the matching instance of the other program, -1 */
     int n_meets;
-    hp_storage *storage;                 /* [rank * n_streams + stream] */
-    int *life_first, *life_of;           /* poison: lives an instance uses: life_of[life_first[i]] .. */
+    hp_storage *storage;       /* [rank * n_streams + stream] */
+    int *life_first, *life_of; /* poison: lives an instance uses: life_of[life_first[i]] .. */
     int n_lives;
-    hp_life *life;                       /* owned, as life_of */
+    hp_life *life; /* owned, as life_of */
     /* under the lock */
-    int *pending;                        /* dependencies left; of a posted SEND: receivers left */
-    int *posts;                          /* RECV: senders that have not posted */
+    int *pending; /* dependencies left; of a posted SEND: receivers left */
+    int *posts;   /* RECV: senders that have not posted */
     hp_meet *meet;
-    int *life_left;                      /* [rank * n_lives + life] */
+    int *life_left; /* [rank * n_lives + life] */
 } hp_side;
 
 typedef struct hp_engine {
@@ -96,18 +97,18 @@ typedef struct hp_engine {
     const hp_exec_options *o;
     const hp_exec_hooks *h;
     hp_segment *seg;
-    hp_arena arena;            /* constants of all sides */
+    hp_arena arena; /* constants of all sides */
     int n_sides, n_devices;
     hp_side *side;
-    struct hp_known *known;    /* flows, groups and messages, each made once */
+    struct hp_known *known; /* flows, groups and messages, each made once */
     int workers, team, cores;
-    bool paced;                /* deadlines exist: the link thread runs */
+    bool paced; /* deadlines exist: the link thread runs */
     int64_t scratch_bytes;
-    char **scratch;            /* per worker */
+    char **scratch; /* per worker */
     struct {
         int program, rank, inst, buffer; /* where a metric is read; program = -1: nowhere */
     } loss, grad_norm;
-    const char *inject_glob;   /* HPBENCH_INJECT */
+    const char *inject_glob; /* HPBENCH_INJECT */
     int inject;
     /* constant within a step */
     int64_t step, start_ns;
@@ -116,15 +117,15 @@ typedef struct hp_engine {
     /* under the lock */
     pthread_mutex_t lock;
     pthread_cond_t work, link;
-    hp_ready *ready;           /* per worker: of its devices */
-    hp_ready due;              /* transfers whose bytes have been moved, by deadline */
+    hp_ready *ready;               /* per worker: of its devices */
+    hp_ready due;                  /* transfers whose bytes have been moved, by deadline */
     int sleeping, running, queued; /* threads asleep and at work, entries in all ready queues */
-    int64_t left;              /* instances of the step that are not done */
+    int64_t left;                  /* instances of the step that are not done */
     bool step_open, quit;
     hp_err code;
     hp_errmsg error;
     /* without the lock */
-    _Atomic int version;       /* changes when there may be something to do */
+    _Atomic int version; /* changes when there may be something to do */
 } hp_engine;
 
 /* hp_at is the index of (rank, inst) in a side's arrays. */

@@ -22,18 +22,20 @@ enum { HP_LINK_COPY = HP_ROLE_OTHER + 1, HP_LINKS };
 typedef struct hp_exec_options {
     int64_t steps, first_step; /* how many steps to run, and the number of the first */
     uint64_t seed;
-    int workers;               /* 0: min(cores, devices) */
-    int cores;                 /* 0: those this process may use */
-    bool pin;                  /* bind each worker (the calling thread too) to cores of its own */
+    int workers; /* 0: min(cores, devices) */
+    int cores;   /* 0: those this process may use */
+    bool pin;    /* bind each worker (the calling thread too) to cores of its own */
     hp_kernels kernels;
-    bool poison;               /* fill dead bytes with NaN, to prove lifetimes */
+    bool poison;                     /* fill dead bytes with NaN, to prove lifetimes */
     double link_bandwidth[HP_LINKS]; /* bytes/s, 0: as fast as memory goes */
     double link_latency[HP_LINKS];   /* seconds */
     int n_slow;
-    double slow[64];           /* per device (global number): its compute takes so many times as long; 0 and 1: as it is */
-    char corpus[512];          /* child: file that LOAD tasks read (op/data.h), "" made-up tokens */
+    double slow
+        [64]; /* per device (global number): its compute takes so many times as long; 0 and 1: as it is */
+    char corpus[512]; /* child: file that LOAD tasks read (op/data.h), "" made-up tokens */
     hp_data_options data;
-    char tap[128];             /* child: glob of task names whose outputs are kept for hp_exec_tap_next; "" none */
+    char tap
+        [128]; /* child: glob of task names whose outputs are kept for hp_exec_tap_next; "" none */
 } hp_exec_options;
 
 /* hp_exec_options_default returns one step of seed 1 at full speed with the best kernels. */
@@ -60,7 +62,8 @@ typedef struct hp_exec_tap {
  * not called; a plan with LOAD tasks needs `load`. */
 typedef struct hp_exec_hooks {
     void *ctx;
-    hp_fill_fn *load; /* with load_ctx; fills a box of an input for a microbatch; micro = -1: of the whole step */
+    hp_fill_fn *
+        load; /* with load_ctx; fills a box of an input for a microbatch; micro = -1: of the whole step */
     void *load_ctx;
     void (*tap)(void *ctx, const hp_exec_tap *t);
     /* step is called between steps, by one thread. */
@@ -73,7 +76,7 @@ typedef struct hp_exec_hooks {
 /* hp_exec_report points into the run's segment; freed by hp_exec_report_fini. */
 typedef struct hp_exec_report {
     struct hp_segment *segment;
-    int64_t steps; /* completed */
+    int64_t steps;                  /* completed */
     const hp_exec_metrics *metrics; /* [steps] */
 } hp_exec_report;
 

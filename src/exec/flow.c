@@ -9,12 +9,13 @@ enum { PART_ELEMENTS = 4096 }; /* a smaller part of an all-reduce is not worth a
 
 typedef struct build {
     const hp_mesh *m;
-    uint32_t atoms, match, split, reduced; /* within atoms: must agree, split the source, are reduced */
-    int *coord;      /* [rank][atom] */
+    uint32_t atoms, match, split,
+        reduced;             /* within atoms: must agree, split the source, are reduced */
+    int *coord;              /* [rank][atom] */
     const hp_box *from, *to; /* per rank */
     hp_flow *f;
     int *group, n_group; /* of the rank at work */
-    int *n_own;      /* per rank: its pieces before parts are shared out */
+    int *n_own;          /* per rank: its pieces before parts are shared out */
     hp_piece **own;
 } build;
 
@@ -33,15 +34,19 @@ static hp_err find_reduction(build *b, const hp_layout *from, const hp_layout *t
     for (int a = 0; a < b->m->n_atoms; a++) {
         char name[64];
         if (to->partial[a] && to->partial[a] != from->partial[a])
-            return hp_fail(e, HP_EINFEASIBLE, "a move would make a value partial over %s; only what is partial already can stay so",
+            return hp_fail(e, HP_EINFEASIBLE,
+                           "a move would make a value partial over %s; only what is partial "
+                           "already can stay so",
                            hp_mesh_name(b->m, 1u << a, name, sizeof name));
         if (!from->partial[a] || to->partial[a])
             continue;
         if (!(b->atoms >> a & 1))
-            return hp_fail(e, HP_EINFEASIBLE, "a move reduces over %s, which its group lacks", hp_mesh_name(b->m, 1u << a, name, sizeof name));
+            return hp_fail(e, HP_EINFEASIBLE, "a move reduces over %s, which its group lacks",
+                           hp_mesh_name(b->m, 1u << a, name, sizeof name));
         if (b->f->red != HP_RED_NONE && b->f->red != (hp_reduce)from->partial[a])
-            return hp_fail(e, HP_EINFEASIBLE, "a move reduces by %s and by %s at once; legal are two moves", hp_reduce_name(b->f->red),
-                           hp_reduce_name((hp_reduce)from->partial[a]));
+            return hp_fail(e, HP_EINFEASIBLE,
+                           "a move reduces by %s and by %s at once; legal are two moves",
+                           hp_reduce_name(b->f->red), hp_reduce_name((hp_reduce)from->partial[a]));
         b->f->red = (hp_reduce)from->partial[a];
         b->reduced |= 1u << a;
     }
@@ -99,7 +104,9 @@ static bool same_pieces(const build *b, int r, int s)
         return false;
     for (int i = 0; i < b->n_own[r]; i++) {
         const hp_piece *x = &b->own[r][i], *y = &b->own[s][i];
-        if (x->n_src != y->n_src || memcmp(x->src, y->src, (size_t)x->n_src * sizeof *x->src) != 0 || !same_box(&x->box, &y->box))
+        if (x->n_src != y->n_src ||
+            memcmp(x->src, y->src, (size_t)x->n_src * sizeof *x->src) != 0 ||
+            !same_box(&x->box, &y->box))
             return false;
     }
     return true;
@@ -134,7 +141,8 @@ static hp_box part_of(const hp_box *box, int i, int n, bool triples)
 /* Rank r's share: all its pieces, or its part of the reduced pieces that others receive as well. */
 static void take_share(build *b, int r, hp_piece *out, int *n)
 {
-    int *same = hp_arena_alloc(&b->f->arena, (size_t)b->n_group * sizeof *same), n_same = 0, index = 0;
+    int *same = hp_arena_alloc(&b->f->arena, (size_t)b->n_group * sizeof *same), n_same = 0,
+        index = 0;
     for (int i = 0; i < b->n_group; i++)
         if (reduces(b, r) && same_pieces(b, r, b->group[i])) {
             if (b->group[i] == r)
@@ -178,7 +186,8 @@ static hp_err build_all(build *b, hp_errmsg *e)
     for (int r = 0; r < f->n_ranks; r++) {
         b->n_group = hp_mesh_group(b->m, r, b->atoms, b->group);
         if (!list_pieces(b, r))
-            return hp_fail(e, HP_EINFEASIBLE, "the group of rank %d does not hold all of the rank's new box", r);
+            return hp_fail(e, HP_EINFEASIBLE,
+                           "the group of rank %d does not hold all of the rank's new box", r);
         total += b->n_own[r];
     }
     f->first = hp_arena_alloc(&f->arena, (size_t)(f->n_ranks + 1) * sizeof *f->first);
@@ -194,11 +203,15 @@ static hp_err build_all(build *b, hp_errmsg *e)
     return HP_OK;
 }
 
-hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to, const hp_box *from_box, const hp_box *to_box,
-                   hp_flow **out, hp_errmsg *e)
+hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to,
+                   const hp_box *from_box, const hp_box *to_box, hp_flow **out, hp_errmsg *e)
 {
     size_t n = (size_t)m->n_ranks;
-    build b = {.m = m, .atoms = atoms, .from = from_box, .to = to_box, .f = hp_xcalloc(1, sizeof(hp_flow))};
+    build b = {.m = m,
+               .atoms = atoms,
+               .from = from_box,
+               .to = to_box,
+               .f = hp_xcalloc(1, sizeof(hp_flow))};
     b.f->n_ranks = m->n_ranks;
     b.coord = hp_xcalloc(n * HP_MAX_ATOMS, sizeof *b.coord);
     b.group = hp_xmalloc(n * sizeof *b.group);

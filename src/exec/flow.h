@@ -17,18 +17,19 @@ typedef struct hp_piece {
 
 typedef struct hp_flow {
     hp_arena arena;
-    hp_reduce red;      /* how sources combine, NONE where no piece has several */
-    bool in_place;      /* right where source and destination are the same memory: every share reads only what it writes */
+    hp_reduce red; /* how sources combine, NONE where no piece has several */
+    bool
+        in_place; /* right where source and destination are the same memory: every share reads only what it writes */
     int n_ranks;
-    int *first;         /* [n_ranks + 1]: rank r's share is piece[first[r]] .. */
+    int *first; /* [n_ranks + 1]: rank r's share is piece[first[r]] .. */
     hp_piece *piece;
 } hp_flow;
 
 /* hp_flow_new makes the flow from layout `from` to `to` of a tensor within the groups of `atoms` (0: every rank by itself); from_box and to_box
  * [n_ranks] are what the ranks hold (the layouts' boxes, or those turned along a ring). HP_EINFEASIBLE says
  * why no group member could supply a box, or that two kinds of reduction meet in one move. */
-hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to, const hp_box *from_box, const hp_box *to_box,
-                   hp_flow **out, hp_errmsg *e);
+hp_err hp_flow_new(const hp_mesh *m, uint32_t atoms, const hp_layout *from, const hp_layout *to,
+                   const hp_box *from_box, const hp_box *to_box, hp_flow **out, hp_errmsg *e);
 
 /* hp_flow_free frees a flow; NULL is nothing. */
 void hp_flow_free(hp_flow *f);
@@ -37,7 +38,7 @@ void hp_flow_free(hp_flow *f);
 typedef struct hp_groups {
     uint32_t atoms;
     int n, size;
-    int *of;     /* [n_ranks]: group of a rank */
+    int *of; /* [n_ranks]: group of a rank */
     int *member;
 } hp_groups;
 

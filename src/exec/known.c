@@ -62,27 +62,31 @@ static bool same_shape(const hp_shape *a, const hp_shape *b)
 
 static bool same_lie(const hp_buffer *a, const hp_buffer *b)
 {
-    return hp_layout_equal(&a->layout, &b->layout) && a->turn == b->turn && (a->turn == 0 || a->turn_atoms == b->turn_atoms) &&
-           same_shape(&a->shape, &b->shape);
+    return hp_layout_equal(&a->layout, &b->layout) && a->turn == b->turn &&
+           (a->turn == 0 || a->turn_atoms == b->turn_atoms) && same_shape(&a->shape, &b->shape);
 }
 
-static hp_err make_flow(const hp_side *s, uint32_t atoms, int from, int to, hp_flow **out, hp_errmsg *e)
+static hp_err make_flow(const hp_side *s, uint32_t atoms, int from, int to, hp_flow **out,
+                        hp_errmsg *e)
 {
     hp_box *box = hp_xmalloc(2 * (size_t)s->n_ranks * sizeof *box);
     for (int r = 0; r < s->n_ranks; r++) {
         box[r] = *hp_box_of(s, r, from);
         box[s->n_ranks + r] = *hp_box_of(s, r, to);
     }
-    hp_err rc = hp_flow_new(&s->p->mesh, atoms, &s->p->buffer[from].layout, &s->p->buffer[to].layout, box, box + s->n_ranks, out, e);
+    hp_err rc = hp_flow_new(&s->p->mesh, atoms, &s->p->buffer[from].layout,
+                            &s->p->buffer[to].layout, box, box + s->n_ranks, out, e);
     free(box);
     return rc;
 }
 
-hp_err hp_known_flow(hp_known *k, const hp_side *s, uint32_t atoms, int from, int to, hp_flow **out, hp_errmsg *e)
+hp_err hp_known_flow(hp_known *k, const hp_side *s, uint32_t atoms, int from, int to, hp_flow **out,
+                     hp_errmsg *e)
 {
     for (int i = 0; i < k->n_flows; i++) {
         const known_flow *f = &k->flow[i];
-        if (f->side == s->index && f->atoms == atoms && same_lie(f->from, &s->p->buffer[from]) && same_lie(f->to, &s->p->buffer[to])) {
+        if (f->side == s->index && f->atoms == atoms && same_lie(f->from, &s->p->buffer[from]) &&
+            same_lie(f->to, &s->p->buffer[to])) {
             *out = f->flow;
             return HP_OK;
         }
@@ -91,7 +95,8 @@ hp_err hp_known_flow(hp_known *k, const hp_side *s, uint32_t atoms, int from, in
     if (rc)
         return rc;
     k->flow = hp_grow(k->flow, &k->cap_flows, k->n_flows + 1, sizeof *k->flow);
-    k->flow[k->n_flows++] = (known_flow){s->index, atoms, &s->p->buffer[from], &s->p->buffer[to], *out};
+    k->flow[k->n_flows++] =
+        (known_flow){s->index, atoms, &s->p->buffer[from], &s->p->buffer[to], *out};
     return HP_OK;
 }
 
@@ -119,19 +124,24 @@ static void count_peers(hp_messages *m, int n_senders, int n_receivers)
     }
 }
 
-hp_err hp_known_messages(hp_known *k, const hp_side *a, int task, const hp_side *b, int to_task, const hp_messages **out, hp_errmsg *e)
+hp_err hp_known_messages(hp_known *k, const hp_side *a, int task, const hp_side *b, int to_task,
+                         const hp_messages **out, hp_errmsg *e)
 {
     for (int i = 0; i < k->n_messages; i++) {
         const hp_messages *m = k->messages[i];
-        if (m->program == a->index && m->task == task && m->to_program == b->index && m->to_task == to_task) {
+        if (m->program == a->index && m->task == task && m->to_program == b->index &&
+            m->to_task == to_task) {
             *out = m;
             return HP_OK;
         }
     }
-    const hp_buffer *from = &a->p->buffer[a->info[task].task->buf[0]], *to = &b->p->buffer[b->info[to_task].task->buf[0]];
+    const hp_buffer *from = &a->p->buffer[a->info[task].task->buf[0]],
+                    *to = &b->p->buffer[b->info[to_task].task->buf[0]];
     hp_messages *m = hp_xcalloc(1, sizeof *m);
-    *m = (hp_messages){.program = a->index, .task = task, .to_program = b->index, .to_task = to_task};
-    hp_err rc = hp_redist_cross(&a->p->mesh, &from->layout, &b->p->mesh, &to->layout, &from->shape, &m->move, &m->n, e);
+    *m = (hp_messages){
+        .program = a->index, .task = task, .to_program = b->index, .to_task = to_task};
+    hp_err rc = hp_redist_cross(&a->p->mesh, &from->layout, &b->p->mesh, &to->layout, &from->shape,
+                                &m->move, &m->n, e);
     if (rc) {
         free(m);
         return rc;

@@ -16,7 +16,8 @@ hp_err hp_memory_map(hp_memory *m, int64_t bytes, hp_errmsg *e)
         return HP_OK;
     char *at = mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
-        return hp_fail(e, HP_EINTERNAL, "the machine refuses %lld bytes for a device: %s", (long long)bytes, strerror(errno));
+        return hp_fail(e, HP_EINTERNAL, "the machine refuses %lld bytes for a device: %s",
+                       (long long)bytes, strerror(errno));
     mprotect(at + body, page, PROT_NONE);
     *m = (hp_memory){at, bytes, body + page};
     memset(at, 0, body);

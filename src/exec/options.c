@@ -119,7 +119,9 @@ static hp_err read_line(char *line, hp_exec_options *o, hp_errmsg *e)
         bool right = *s == ' ';
         for (int i = 0; i < options[k].n && right; i++)
             right = read_value(&options[k], (char *)o + options[k].at, i, &s);
-        return right && !*s ? HP_OK : hp_fail(e, HP_EINPUT, "options of a run: \"%.80s\" is no value of %s", line + n, options[k].key);
+        return right && !*s ? HP_OK
+                            : hp_fail(e, HP_EINPUT, "options of a run: \"%.80s\" is no value of %s",
+                                      line + n, options[k].key);
     }
     return hp_fail(e, HP_EINPUT, "options of a run: unknown key in \"%.80s\"", line);
 }

@@ -83,7 +83,8 @@ static void prepare_side(hp_engine *g, hp_side *s)
     }
     drop_shared(&l, first);
     s->life_first[s->n_inst] = l.n_of;
-    s->life_left = hp_arena_alloc(&g->arena, ((size_t)s->n_ranks * (size_t)s->n_lives + 1) * sizeof(int));
+    s->life_left =
+        hp_arena_alloc(&g->arena, ((size_t)s->n_ranks * (size_t)s->n_lives + 1) * sizeof(int));
     free(l.when);
     free(l.current);
 }

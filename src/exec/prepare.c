@@ -20,22 +20,30 @@ static hp_err check_buffer(const hp_side *s, int i, hp_errmsg *e)
     const hp_program *p = s->p;
     const hp_buffer *b = &p->buffer[i];
     if (b->offset < 0 || b->offset % 64 != 0 || b->offset + b->bytes > scope_limit(p, b))
-        return hp_fail(e, HP_EINTERNAL, "plan: buffer %s of %s lies at %lld + %lld, outside its scope's %lld bytes or not on a multiple of 64", b->name,
-                       p->name, (long long)b->offset, (long long)b->bytes, (long long)scope_limit(p, b));
+        return hp_fail(e, HP_EINTERNAL,
+                       "plan: buffer %s of %s lies at %lld + %lld, outside its scope's %lld bytes "
+                       "or not on a multiple of 64",
+                       b->name, p->name, (long long)b->offset, (long long)b->bytes,
+                       (long long)scope_limit(p, b));
     for (int r = 0; r < s->n_ranks; r++)
         if (hp_buffer_rank_bytes(p, i, r) > b->bytes)
-            return hp_fail(e, HP_EINTERNAL, "plan: buffer %s of %s has %lld bytes, rank %d needs %lld", b->name, p->name, (long long)b->bytes, r,
-                           (long long)hp_buffer_rank_bytes(p, i, r));
+            return hp_fail(
+                e, HP_EINTERNAL, "plan: buffer %s of %s has %lld bytes, rank %d needs %lld",
+                b->name, p->name, (long long)b->bytes, r, (long long)hp_buffer_rank_bytes(p, i, r));
     return HP_OK;
 }
 
 static hp_err check_pair(const hp_program *p, const hp_task *t, int i, hp_errmsg *e)
 {
     const hp_buffer *a = &p->buffer[t->buf[i]], *b = &p->buffer[t->buf[t->n_in + i]];
-    bool same = a->shape.nd == b->shape.nd && a->dtype == b->dtype && (a->route < 0) == (b->route < 0);
+    bool same =
+        a->shape.nd == b->shape.nd && a->dtype == b->dtype && (a->route < 0) == (b->route < 0);
     for (int d = 0; same && d < a->shape.nd; d++)
         same = a->shape.size[d] == b->shape.size[d];
-    return same ? HP_OK : hp_fail(e, HP_EINTERNAL, "plan: task %s moves %s to %s, which differ in shape or type", t->name, a->name, b->name);
+    return same ? HP_OK
+                : hp_fail(e, HP_EINTERNAL,
+                          "plan: task %s moves %s to %s, which differ in shape or type", t->name,
+                          a->name, b->name);
 }
 
 /* Every frame buffer that a task of an entry touches needs the entry to have a frame. */
@@ -46,8 +54,10 @@ static hp_err check_frames(const hp_program *p, hp_errmsg *e)
         for (int k = 0; k < tm->n_tasks && p->entry[i].frame < 0; k++)
             for (int b = 0; b < tm->task[k].n_in + tm->task[k].n_out; b++)
                 if (tm->task[k].buf[b] >= 0 && p->buffer[tm->task[k].buf[b]].scope == HP_S_FRAME)
-                    return hp_fail(e, HP_EINTERNAL, "plan: task %s uses frame buffer %s in entry %d, which has no frame", tm->task[k].name,
-                                   p->buffer[tm->task[k].buf[b]].name, i);
+                    return hp_fail(
+                        e, HP_EINTERNAL,
+                        "plan: task %s uses frame buffer %s in entry %d, which has no frame",
+                        tm->task[k].name, p->buffer[tm->task[k].buf[b]].name, i);
     }
     return HP_OK;
 }
@@ -60,13 +70,17 @@ static hp_err check_budget(const hp_engine *g, hp_errmsg *e)
         const hp_program *p = g->side[i].p;
         int64_t arena = hp_program_arena(p);
         if (g->plan->budget_bytes > 0 && arena > g->plan->budget_bytes)
-            return hp_fail(e, HP_EINFEASIBLE, "a device of %s needs %s, its budget is %s", p->name, hp_format_bytes((double)arena, a, sizeof a),
+            return hp_fail(e, HP_EINFEASIBLE, "a device of %s needs %s, its budget is %s", p->name,
+                           hp_format_bytes((double)arena, a, sizeof a),
                            hp_format_bytes((double)g->plan->budget_bytes, b, sizeof b));
         total += (arena + p->host_bytes) * g->side[i].n_ranks;
     }
     if (free_bytes >= 0 && total > free_bytes)
-        return hp_fail(e, HP_EINFEASIBLE, "the %d virtual devices need %s in all, this machine has %s free: use fewer devices or a smaller model",
-                       g->n_devices, hp_format_bytes((double)total, a, sizeof a), hp_format_bytes((double)free_bytes, b, sizeof b));
+        return hp_fail(e, HP_EINFEASIBLE,
+                       "the %d virtual devices need %s in all, this machine has %s free: use fewer "
+                       "devices or a smaller model",
+                       g->n_devices, hp_format_bytes((double)total, a, sizeof a),
+                       hp_format_bytes((double)free_bytes, b, sizeof b));
     return HP_OK;
 }
 
@@ -74,7 +88,8 @@ static hp_err check_budget(const hp_engine *g, hp_errmsg *e)
 
 static void place_boxes(hp_engine *g, hp_side *s)
 {
-    s->box = hp_arena_alloc(&g->arena, (size_t)s->n_ranks * (size_t)s->p->n_buffers * sizeof *s->box);
+    s->box =
+        hp_arena_alloc(&g->arena, (size_t)s->n_ranks * (size_t)s->p->n_buffers * sizeof *s->box);
     for (int r = 0; r < s->n_ranks; r++)
         for (int i = 0; i < s->p->n_buffers; i++)
             s->box[(int64_t)r * s->p->n_buffers + i] = hp_buffer_box(s->p, i, r);
@@ -111,7 +126,8 @@ static void list_successors(hp_engine *g, hp_side *s)
             for (int i = 0; i < x->n; i++)
                 count[i] += s->succ_first[i];
     }
-    memmove(s->succ_first + 1, s->succ_first, n * sizeof(int)); /* the second pass moved every start to its end */
+    memmove(s->succ_first + 1, s->succ_first,
+            n * sizeof(int)); /* the second pass moved every start to its end */
     s->succ_first[0] = 0;
 }
 
@@ -125,7 +141,8 @@ static int link_of(const hp_engine *g, const hp_side *s, const hp_task *t)
         return role >= 0 ? role : HP_ROLE_PP;
     if (t->kind == HP_TASK_COPY)
         return HP_LINK_COPY;
-    if (t->kind != HP_TASK_COLL || hp_known_groups(g->known, s, t->coll == HP_COLL_SLICE ? 0 : t->atoms)->size == 1)
+    if (t->kind != HP_TASK_COLL ||
+        hp_known_groups(g->known, s, t->coll == HP_COLL_SLICE ? 0 : t->atoms)->size == 1)
         return -1;
     for (int i = 0; i < m->n_axes; i++) { /* the smallest axis that holds the group */
         uint32_t mask = 0;
@@ -153,7 +170,8 @@ static bool needs_stage(const hp_side *s, const hp_info *in)
     for (int i = 0; i < t->n_in; i++)
         for (int k = 0; k < t->n_out; k++) {
             int a = t->buf[i], b = t->buf[t->n_in + k];
-            bool same = i == k && s->p->buffer[a].offset == s->p->buffer[b].offset && in->flow[i]->in_place && s->p->buffer[a].route < 0;
+            bool same = i == k && s->p->buffer[a].offset == s->p->buffer[b].offset &&
+                        in->flow[i]->in_place && s->p->buffer[a].route < 0;
             if (overlap(s->p, a, b) && !same)
                 return true;
         }
@@ -198,12 +216,15 @@ static hp_err prepare_tasks(hp_engine *g, hp_side *s, hp_errmsg *e)
         for (int k = 0; k < p->tmpl[i].n_tasks; k++) {
             hp_info *in = &s->info[s->first_task[i] + k];
             const hp_task *t = in->task = &p->tmpl[i].task[k];
-            in->comm = t->kind == HP_TASK_COLL || t->kind == HP_TASK_SEND || t->kind == HP_TASK_RECV || t->kind == HP_TASK_COPY;
+            in->comm = t->kind == HP_TASK_COLL || t->kind == HP_TASK_SEND ||
+                       t->kind == HP_TASK_RECV || t->kind == HP_TASK_COPY;
             in->link = link_of(g, s, t);
             in->sent = hp_arena_alloc(&g->arena, (size_t)s->n_ranks * sizeof *in->sent);
             hp_err rc = HP_OK;
             if (t->kind == HP_TASK_OP && !(in->op = hp_op_find(t->op)))
-                rc = hp_fail(e, HP_EINTERNAL, "plan: task %s asks for operation \"%s\", which does not exist", t->name, t->op);
+                rc = hp_fail(e, HP_EINTERNAL,
+                             "plan: task %s asks for operation \"%s\", which does not exist",
+                             t->name, t->op);
             else if (t->kind == HP_TASK_COLL)
                 rc = prepare_coll(g, s, in, e);
             else if (t->kind == HP_TASK_COPY)
@@ -235,7 +256,8 @@ static void place_state(hp_engine *g, hp_side *s)
 static void place_storage(hp_engine *g, hp_side *s)
 {
     int n_streams = s->p->n_streams;
-    s->storage = hp_arena_alloc(&g->arena, (size_t)s->n_ranks * (size_t)n_streams * sizeof *s->storage);
+    s->storage =
+        hp_arena_alloc(&g->arena, (size_t)s->n_ranks * (size_t)n_streams * sizeof *s->storage);
     for (int k = 0; k < n_streams; k++) {
         size_t lists = 0, stage = 0, tables = 0;
         for (int i = 0; i < s->n_tasks; i++) {
@@ -243,12 +265,16 @@ static void place_storage(hp_engine *g, hp_side *s)
             if (!in->groups || in->task->stream != k)
                 continue;
             int last = in->task->n_in - 1;
-            size_t staged = in->staged ? (size_t)(in->stage_at[last] + s->p->buffer[in->task->buf[in->task->n_in + last]].bytes) : 0;
+            size_t staged = in->staged
+                                ? (size_t)(in->stage_at[last] +
+                                           s->p->buffer[in->task->buf[in->task->n_in + last]].bytes)
+                                : 0;
             size_t n = 2 * (size_t)in->task->n_in;
             for (int b = 0; in->routed && b < 2 * in->task->n_in; b++) {
                 const hp_buffer *buf = &s->p->buffer[in->task->buf[b]];
                 for (int r = 0; r < s->n_ranks && buf->route >= 0; r++) {
-                    size_t bytes = hp_rows_bytes(hp_box_of(s, r, in->task->buf[b]), s->p->buffer[buf->route].shape.size[2]);
+                    size_t bytes = hp_rows_bytes(hp_box_of(s, r, in->task->buf[b]),
+                                                 s->p->buffer[buf->route].shape.size[2]);
                     in->list_bytes = bytes > in->list_bytes ? bytes : in->list_bytes;
                 }
             }
@@ -286,7 +312,8 @@ static hp_err map_memory(hp_engine *g, hp_errmsg *e)
 }
 
 /* The last instance that writes the metric's buffer: a scalar in memory that every rank sees whole. */
-static void find_metric(const hp_engine *g, const char *tensor, const char *name, int *program, int *inst, int *buffer)
+static void find_metric(const hp_engine *g, const char *tensor, const char *name, int *program,
+                        int *inst, int *buffer)
 {
     *program = -1;
     for (int k = 0; k < g->n_sides; k++) {
@@ -295,8 +322,10 @@ static void find_metric(const hp_engine *g, const char *tensor, const char *name
             const hp_task *t = hp_info_of(s, i)->task;
             for (int o = t->n_in; o < t->n_in + t->n_out; o++) {
                 const hp_buffer *b = t->buf[o] < 0 ? NULL : &s->p->buffer[t->buf[o]];
-                bool right = b && b->dtype == HP_F32 && b->shape.nd == 0 && b->scope == HP_S_STEP && hp_layout_partial_mask(&b->layout) == 0 &&
-                             ((tensor && b->tensor && strcmp(b->tensor, tensor) == 0) || (name && strcmp(b->name, name) == 0));
+                bool right = b && b->dtype == HP_F32 && b->shape.nd == 0 && b->scope == HP_S_STEP &&
+                             hp_layout_partial_mask(&b->layout) == 0 &&
+                             ((tensor && b->tensor && strcmp(b->tensor, tensor) == 0) ||
+                              (name && strcmp(b->name, name) == 0));
                 if (right) {
                     *program = k;
                     *inst = i;
@@ -334,7 +363,12 @@ hp_err hp_prepare(hp_engine *g, const hp_expansion *x, hp_errmsg *e)
     g->side = hp_arena_alloc(&g->arena, (size_t)(g->n_sides + 1) * sizeof *g->side);
     for (int i = 0; i < g->n_sides; i++) {
         const hp_program *p = &g->plan->program[i];
-        g->side[i] = (hp_side){.p = p, .x = &x[i], .index = i, .n_ranks = p->mesh.n_ranks, .n_inst = x[i].n, .device0 = g->n_devices};
+        g->side[i] = (hp_side){.p = p,
+                               .x = &x[i],
+                               .index = i,
+                               .n_ranks = p->mesh.n_ranks,
+                               .n_inst = x[i].n,
+                               .device0 = g->n_devices};
         g->n_devices += p->mesh.n_ranks;
     }
     rc = check_budget(g, e);
@@ -347,7 +381,8 @@ hp_err hp_prepare(hp_engine *g, const hp_expansion *x, hp_errmsg *e)
     if (rc)
         return rc;
     find_metric(g, "loss", NULL, &g->loss.program, &g->loss.inst, &g->loss.buffer);
-    find_metric(g, NULL, "grad_norm", &g->grad_norm.program, &g->grad_norm.inst, &g->grad_norm.buffer);
+    find_metric(g, NULL, "grad_norm", &g->grad_norm.program, &g->grad_norm.inst,
+                &g->grad_norm.buffer);
     return HP_OK;
 }
 

@@ -15,7 +15,8 @@ static int64_t tokens(const hp_box *b)
 
 static const int32_t *choice(const hp_operand *c, int64_t batch, int64_t seq)
 {
-    return (const int32_t *)c->data + ((batch - c->lo[0]) * c->len[1] + (seq - c->lo[1])) * c->len[2];
+    return (const int32_t *)c->data +
+           ((batch - c->lo[0]) * c->len[1] + (seq - c->lo[1])) * c->len[2];
 }
 
 int64_t hp_rows_count(const hp_operand *c, const hp_box *box)
@@ -37,7 +38,8 @@ static size_t aligned(size_t n)
 
 size_t hp_rows_bytes(const hp_box *box, int64_t k)
 {
-    return aligned((size_t)(tokens(box) * k) * sizeof(int32_t)) + aligned(hp_route_bytes(tokens(box), k, len(box, 2)));
+    return aligned((size_t)(tokens(box) * k) * sizeof(int32_t)) +
+           aligned(hp_route_bytes(tokens(box), k, len(box, 2)));
 }
 
 void hp_rows_build(const hp_operand *c, const hp_box *box, void *storage, hp_rows *r)
@@ -46,7 +48,8 @@ void hp_rows_build(const hp_operand *c, const hp_box *box, void *storage, hp_row
     char *lists = (char *)storage + aligned((size_t)(tokens(box) * k) * sizeof(int32_t));
     r->box = *box;
     r->idx = c->data;
-    if (tokens(box) > 0 && (c->lo[0] != box->lo[0] || c->len[0] != len(box, 0) || c->lo[1] != box->lo[1] || c->len[1] != len(box, 1))) {
+    if (tokens(box) > 0 && (c->lo[0] != box->lo[0] || c->len[0] != len(box, 0) ||
+                            c->lo[1] != box->lo[1] || c->len[1] != len(box, 1))) {
         int64_t lo[3] = {box->lo[0], box->lo[1], 0}, hi[3] = {box->hi[0], box->hi[1], k};
         int64_t from_hi[3] = {c->lo[0] + c->len[0], c->lo[1] + c->len[1], k};
         hp_box_copy(3, storage, lo, hi, c->data, c->lo, from_hi, lo, hi, (int64_t)sizeof(int32_t));

@@ -97,7 +97,8 @@ static hp_err run_steps(hp_engine *g, hp_errmsg *e)
 {
     for (int64_t i = 0; i < g->o->steps; i++) {
         if (asked_to_stop(g))
-            return hp_fail(e, HP_ECANCELLED, "ended after %lld of %lld steps, as asked", (long long)i, (long long)g->o->steps);
+            return hp_fail(e, HP_ECANCELLED, "ended after %lld of %lld steps, as asked",
+                           (long long)i, (long long)g->o->steps);
         g->step = g->o->first_step + i;
         hp_err rc = hp_sched_step(g, e);
         if (rc)
@@ -117,13 +118,15 @@ static void hand_over(hp_engine *g)
             for (int i = 0; i < g->side[k].p->n_buffers; i++) {
                 hp_operand o;
                 hp_errmsg e;
-                if (g->side[k].p->buffer[i].scope == HP_S_PERSIST && g->side[k].p->buffer[i].route < 0 &&
+                if (g->side[k].p->buffer[i].scope == HP_S_PERSIST &&
+                    g->side[k].p->buffer[i].route < 0 &&
                     hp_work_operand(&g->side[k], r, i, -1, &o, &e) == HP_OK)
                     g->h->final(g->h->ctx, k, r, i, &o);
             }
 }
 
-hp_err hp_exec_run_in(const hp_plan *p, const hp_expansion *x, const hp_exec_options *o, const hp_exec_hooks *h, hp_segment *s, hp_errmsg *e)
+hp_err hp_exec_run_in(const hp_plan *p, const hp_expansion *x, const hp_exec_options *o,
+                      const hp_exec_hooks *h, hp_segment *s, hp_errmsg *e)
 {
     hp_exec_hooks hooks = h ? *h : (hp_exec_hooks){0};
     if (!hooks.cancel)
@@ -151,7 +154,8 @@ hp_err hp_exec_run_in(const hp_plan *p, const hp_expansion *x, const hp_exec_opt
     return rc;
 }
 
-hp_err hp_exec_run(const hp_plan *p, const hp_exec_options *o, const hp_exec_hooks *h, hp_exec_report *out, hp_errmsg *e)
+hp_err hp_exec_run(const hp_plan *p, const hp_exec_options *o, const hp_exec_hooks *h,
+                   hp_exec_report *out, hp_errmsg *e)
 {
     hp_expansion *x = hp_exec_expand(p);
     *out = (hp_exec_report){0};

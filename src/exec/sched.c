@@ -80,7 +80,8 @@ static void push(hp_engine *g, const hp_side *s, int rank, int inst)
 {
     int device = s->device0 + rank;
     bool comm = hp_info_of(s, inst)->comm;
-    hp_work w = {((int64_t)!comm << 60) + ((int64_t)inst << 24) + device, s->index, rank, inst, comm};
+    hp_work w = {((int64_t)!comm << 60) + ((int64_t)inst << 24) + device, s->index, rank, inst,
+                 comm};
     hp_ready_push(&g->ready[(int64_t)device * g->workers / g->n_devices], w);
     g->queued++;
     atomic_fetch_add_explicit(&g->version, 1, memory_order_release);
@@ -102,7 +103,8 @@ static void read_metrics(hp_engine *g, const hp_side *s, int rank, int inst)
     if (rank == 0 && g->loss.program == s->index && g->loss.inst == inst)
         g->now.loss = (double)*(const float *)(const void *)hp_data(s, 0, g->loss.buffer, frame);
     if (rank == 0 && g->grad_norm.program == s->index && g->grad_norm.inst == inst)
-        g->now.grad_norm = (double)*(const float *)(const void *)hp_data(s, 0, g->grad_norm.buffer, frame);
+        g->now.grad_norm =
+            (double)*(const float *)(const void *)hp_data(s, 0, g->grad_norm.buffer, frame);
 }
 
 static void finish(hp_engine *g, hp_side *s, int rank, int inst, int64_t at)
@@ -164,7 +166,8 @@ static void finish_recv(hp_engine *g, hp_side *s, int rank, int inst)
     hp_side *a = &g->side[m->program];
     int64_t at = now(g);
     for (int i = 0; i < m->n; i++) {
-        if (m->move[i].dst != rank || (i > 0 && m->move[i - 1].src == m->move[i].src && m->move[i - 1].dst == rank))
+        if (m->move[i].dst != rank ||
+            (i > 0 && m->move[i - 1].src == m->move[i].src && m->move[i - 1].dst == rank))
             continue;
         if (--a->pending[hp_at(a, m->move[i].src, s->peer_inst[inst])] == 0)
             finish(g, a, m->move[i].src, s->peer_inst[inst], at);
@@ -200,7 +203,10 @@ static void end_meet(hp_engine *g, hp_side *s, int rank, int inst)
     const hp_meet *m = hp_meet_of(s, rank, inst);
     int64_t most = 0;
     for (int i = 0; i < in->groups->size; i++) {
-        int64_t bytes = __atomic_load_n(&span(g, s, in->groups->member[in->groups->of[rank] * in->groups->size + i], inst)->bytes, __ATOMIC_RELAXED);
+        int64_t bytes = __atomic_load_n(
+            &span(g, s, in->groups->member[in->groups->of[rank] * in->groups->size + i], inst)
+                 ->bytes,
+            __ATOMIC_RELAXED);
         most = bytes > most ? bytes : most;
     }
     end_by(g, s, rank, inst, deadline(g, in->link, m->xfer_ns, most));
@@ -244,7 +250,8 @@ static void post(hp_engine *g, hp_side *s, int rank, int inst)
     s->pending[hp_at(s, rank, inst)] = m->n_to[rank];
     for (int i = 0; i < m->n; i++) {
         int dst = m->move[i].dst;
-        if (m->move[i].src != rank || (i > 0 && m->move[i - 1].src == rank && m->move[i - 1].dst == dst))
+        if (m->move[i].src != rank ||
+            (i > 0 && m->move[i - 1].src == rank && m->move[i - 1].dst == dst))
             continue;
         bool arrived = atomic_load_explicit(&span(g, b, dst, to)->state, memory_order_relaxed) == 1;
         if (--b->posts[hp_at(b, dst, to)] == 0 && arrived)
@@ -265,7 +272,8 @@ static void ready(hp_engine *g, hp_side *s, int rank, int inst)
     sp->ready_ns = sp->start_ns = now(g);
     if (in->sent)
         __atomic_store_n(&sp->bytes, in->sent[rank], __ATOMIC_RELAXED);
-    if (in->task->kind == HP_TASK_COLL || in->task->kind == HP_TASK_SEND || in->task->kind == HP_TASK_RECV)
+    if (in->task->kind == HP_TASK_COLL || in->task->kind == HP_TASK_SEND ||
+        in->task->kind == HP_TASK_RECV)
         set_state(sp, 1);
     if (in->groups)
         arrive(g, s, rank, inst);
@@ -344,9 +352,14 @@ static void run_instance(hp_engine *g, hp_side *s, const hp_work *w, int worker_
     if (rc)
         fail(g, rc, &e);
     else if (in->task->kind == HP_TASK_OP)
-        end_by(g, s, w->rank, w->inst, from + llround((double)took * slowness(g, s->p->mesh.first + w->rank)));
+        end_by(g, s, w->rank, w->inst,
+               from + llround((double)took * slowness(g, s->p->mesh.first + w->rank)));
     else
-        end_by(g, s, w->rank, w->inst, deadline(g, in->link, sp->xfer_ns, in->task->kind == HP_TASK_RECV ? hp_buffer_rank_bytes(s->p, in->task->buf[0], w->rank) : in->sent[w->rank]));
+        end_by(g, s, w->rank, w->inst,
+               deadline(g, in->link, sp->xfer_ns,
+                        in->task->kind == HP_TASK_RECV
+                            ? hp_buffer_rank_bytes(s->p, in->task->buf[0], w->rank)
+                            : in->sent[w->rank]));
 }
 
 static void run(hp_engine *g, const hp_work *w, int worker_index)
@@ -376,7 +389,9 @@ static bool take(hp_engine *g, int own, bool comm_only, hp_work *w)
     }
     for (int i = 0; i < g->workers && best && own < g->workers && !best->at[0].comm; i++)
         if (g->ready[i].n > 0 && g->ready[i].at[0].comm)
-            best = &g->ready[i]; /* another's transfer before one's own compute: somebody waits for it */
+            best =
+                &g->ready
+                     [i]; /* another's transfer before one's own compute: somebody waits for it */
     if (!best)
         return false;
     *w = hp_ready_pop(best);
@@ -397,8 +412,11 @@ static void report_deadlock(hp_engine *g)
         for (int i = 0; i < g->side[k].n_inst; i++)
             for (int r = 0; r < g->side[k].n_ranks; r++)
                 if (atomic_load(&span(g, &g->side[k], r, i)->state) != 2) {
-                    hp_fail(&e, HP_EINTERNAL, "the plan deadlocks: %lld instances wait, first task %s of %s (microbatch %d) on device %d",
-                            (long long)g->left, hp_info_of(&g->side[k], i)->task->name, g->side[k].p->name, hp_entry_of(&g->side[k], i)->micro,
+                    hp_fail(&e, HP_EINTERNAL,
+                            "the plan deadlocks: %lld instances wait, first task %s of %s "
+                            "(microbatch %d) on device %d",
+                            (long long)g->left, hp_info_of(&g->side[k], i)->task->name,
+                            g->side[k].p->name, hp_entry_of(&g->side[k], i)->micro,
                             g->side[k].p->mesh.first + r);
                     fail(g, HP_EINTERNAL, &e);
                     return;
@@ -411,7 +429,8 @@ static void wait_for_work(hp_engine *g)
     int version = atomic_load_explicit(&g->version, memory_order_acquire);
     if (g->workers <= g->cores) {
         pthread_mutex_unlock(&g->lock);
-        for (int i = 0; i < SPINS && atomic_load_explicit(&g->version, memory_order_acquire) == version; i++)
+        for (int i = 0;
+             i < SPINS && atomic_load_explicit(&g->version, memory_order_acquire) == version; i++)
 #if defined(__x86_64__)
             __builtin_ia32_pause();
 #else
@@ -478,7 +497,8 @@ static void *link_thread(void *arg)
         } else if (g->step_open && g->code == HP_OK && take(g, g->workers, true, &due)) {
             run(g, &due, g->workers);
         } else {
-            int64_t until = g->due.n > 0 && g->code == HP_OK ? g->start_ns + g->due.at[0].key : hp_now_ns() + NAP_NS;
+            int64_t until = g->due.n > 0 && g->code == HP_OK ? g->start_ns + g->due.at[0].key
+                                                             : hp_now_ns() + NAP_NS;
             struct timespec t = {until / 1000000000, until % 1000000000};
             pthread_cond_timedwait(&g->link, &g->lock, &t);
         }
@@ -522,7 +542,8 @@ hp_err hp_sched_start(hp_engine *g, hp_sched **out, hp_errmsg *e)
         worker *w = &s->worker[s->n];
         *w = (worker){.g = g, .index = i};
         if (pthread_create(&w->thread, NULL, i < g->workers ? work_thread : link_thread, w) != 0)
-            return hp_fail(e, HP_EINTERNAL, "the machine refuses worker thread %d of %d", i + 1, g->workers);
+            return hp_fail(e, HP_EINTERNAL, "the machine refuses worker thread %d of %d", i + 1,
+                           g->workers);
         s->n++;
     }
     return HP_OK;
@@ -560,7 +581,9 @@ static void reset(hp_engine *g)
         for (int r = 0; r < s->n_ranks; r++)
             memcpy(s->pending + hp_at(s, r, 0), s->start, (size_t)s->n_inst * sizeof(int));
         for (int i = 0; i < s->n_inst; i++)
-            for (int r = 0; r < s->n_ranks && s->peer_inst[i] >= 0 && hp_info_of(s, i)->task->kind == HP_TASK_RECV; r++)
+            for (int r = 0; r < s->n_ranks && s->peer_inst[i] >= 0 &&
+                            hp_info_of(s, i)->task->kind == HP_TASK_RECV;
+                 r++)
                 s->posts[hp_at(s, r, i)] = hp_info_of(s, i)->messages->n_from[r];
     }
     if (g->o->poison)

@@ -51,7 +51,8 @@ static int ring_size(int64_t spans)
 
 static int64_t total_bytes(const hp_segment *s, int64_t steps, int ring)
 {
-    return aligned((int64_t)sizeof(hp_segment_head)) + aligned(steps * (int64_t)sizeof(hp_exec_metrics)) +
+    return aligned((int64_t)sizeof(hp_segment_head)) +
+           aligned(steps * (int64_t)sizeof(hp_exec_metrics)) +
            aligned(slot_bytes(s->first[s->n_programs]) * (ring + 1));
 }
 
@@ -72,13 +73,19 @@ static hp_err map_new(hp_segment *s, int64_t bytes, bool shared, void **map, hp_
     if (shared) {
         s->fd = memfd_create("hpbench-segment", MFD_CLOEXEC);
         if (s->fd < 0 || ftruncate(s->fd, bytes) != 0)
-            return hp_fail(e, HP_EINTERNAL, "no shared memory of %lld bytes for a run: %s", (long long)bytes, strerror(errno));
+            return hp_fail(e, HP_EINTERNAL, "no shared memory of %lld bytes for a run: %s",
+                           (long long)bytes, strerror(errno));
     }
-    *map = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, s->fd, 0);
-    return *map == MAP_FAILED ? hp_fail(e, HP_EINTERNAL, "no memory of %lld bytes for a run's trace: %s", (long long)bytes, strerror(errno)) : HP_OK;
+    *map = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+                shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, s->fd, 0);
+    return *map == MAP_FAILED
+               ? hp_fail(e, HP_EINTERNAL, "no memory of %lld bytes for a run's trace: %s",
+                         (long long)bytes, strerror(errno))
+               : HP_OK;
 }
 
-hp_err hp_segment_new(const hp_plan *p, const hp_expansion *x, int64_t steps, bool shared, hp_segment **out, hp_errmsg *e)
+hp_err hp_segment_new(const hp_plan *p, const hp_expansion *x, int64_t steps, bool shared,
+                      hp_segment **out, hp_errmsg *e)
 {
     hp_segment *s = shape(p, x);
     int ring = ring_size(s->first[s->n_programs]);
@@ -102,14 +109,18 @@ hp_err hp_segment_new(const hp_plan *p, const hp_expansion *x, int64_t steps, bo
     return HP_OK;
 }
 
-hp_err hp_segment_open(const hp_plan *p, const hp_expansion *x, int fd, hp_segment **out, hp_errmsg *e)
+hp_err hp_segment_open(const hp_plan *p, const hp_expansion *x, int fd, hp_segment **out,
+                       hp_errmsg *e)
 {
     hp_segment *s = shape(p, x);
     s->fd = fd;
     hp_segment_head h;
-    bool right = pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h && h.magic == magic && h.n_programs == p->n_programs && h.ring >= 1 &&
-                 h.ring <= HP_SEGMENT_RING && h.bytes == total_bytes(s, h.max_steps, h.ring) && lseek(fd, 0, SEEK_END) == h.bytes;
-    void *map = right ? mmap(NULL, (size_t)h.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    bool right = pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h && h.magic == magic &&
+                 h.n_programs == p->n_programs && h.ring >= 1 && h.ring <= HP_SEGMENT_RING &&
+                 h.bytes == total_bytes(s, h.max_steps, h.ring) &&
+                 lseek(fd, 0, SEEK_END) == h.bytes;
+    void *map =
+        right ? mmap(NULL, (size_t)h.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (map == MAP_FAILED) {
         hp_segment_free(s);
         return hp_fail(e, HP_EINTERNAL, "the run's segment does not fit its plan");
@@ -168,13 +179,17 @@ static void keep_slowest(hp_segment *s, int slot, int64_t step_ns)
     hp_span *to = slot_spans(s, HP_SEGMENT_RING);
     const hp_span *from = slot_spans(s, slot);
     for (int64_t i = 0; i < n; i++) {
-        to[i] = (hp_span){from[i].ready_ns, from[i].start_ns, from[i].xfer_ns, from[i].end_ns, from[i].bytes, 0};
-        atomic_store_explicit(&to[i].state, atomic_load_explicit(&from[i].state, memory_order_relaxed), memory_order_relaxed);
+        to[i] = (hp_span){from[i].ready_ns, from[i].start_ns, from[i].xfer_ns,
+                          from[i].end_ns,   from[i].bytes,    0};
+        atomic_store_explicit(&to[i].state,
+                              atomic_load_explicit(&from[i].state, memory_order_relaxed),
+                              memory_order_relaxed);
     }
     memcpy(slot_busy(s, HP_SEGMENT_RING), slot_busy(s, slot), (size_t)n * sizeof(int64_t));
     h->slot[HP_SEGMENT_RING].start_ns = h->slot[slot].start_ns;
     atomic_store_explicit(&h->slot[HP_SEGMENT_RING].step_ns, step_ns, memory_order_relaxed);
-    atomic_store_explicit(&h->slot[HP_SEGMENT_RING].step, atomic_load(&h->slot[slot].step), memory_order_release);
+    atomic_store_explicit(&h->slot[HP_SEGMENT_RING].step, atomic_load(&h->slot[slot].step),
+                          memory_order_release);
 }
 
 void hp_segment_end(hp_segment *s, int slot, int64_t step_ns)
@@ -182,7 +197,8 @@ void hp_segment_end(hp_segment *s, int slot, int64_t step_ns)
     hp_segment_head *h = s->head;
     int64_t done = atomic_load(&h->steps_done);
     bool slower = step_ns > atomic_load(&h->slot[HP_SEGMENT_RING].step_ns);
-    if (done <= 1 || slower) /* the first step pays for everybody's warming up: it is the slowest only as long as it is alone */
+    if (done <= 1 ||
+        slower) /* the first step pays for everybody's warming up: it is the slowest only as long as it is alone */
         keep_slowest(s, slot, step_ns);
     atomic_store_explicit(&h->slot[slot].step_ns, step_ns, memory_order_release);
     atomic_store_explicit(&h->steps_done, done + 1, memory_order_release);
@@ -231,7 +247,9 @@ int hp_segment_current(const hp_segment *s)
 
 int hp_segment_slowest(const hp_segment *s)
 {
-    return atomic_load_explicit(&s->head->slot[HP_SEGMENT_RING].step, memory_order_acquire) >= 0 ? HP_SEGMENT_RING : -1;
+    return atomic_load_explicit(&s->head->slot[HP_SEGMENT_RING].step, memory_order_acquire) >= 0
+               ? HP_SEGMENT_RING
+               : -1;
 }
 
 bool hp_segment_holds(const hp_segment *s, int slot, int64_t step)
@@ -241,11 +259,12 @@ bool hp_segment_holds(const hp_segment *s, int slot, int64_t step)
 
 void hp_segment_trace(const hp_segment *s, int slot, hp_step_trace *t)
 {
-    *t = (hp_step_trace){.step = atomic_load_explicit(&s->head->slot[slot].step, memory_order_acquire),
-                         .step_ns = atomic_load_explicit(&s->head->slot[slot].step_ns, memory_order_acquire),
-                         .n_programs = s->n_programs,
-                         .n_inst = s->n_inst,
-                         .span = hp_xmalloc((size_t)(s->n_programs + 1) * sizeof *t->span)};
+    *t = (hp_step_trace){
+        .step = atomic_load_explicit(&s->head->slot[slot].step, memory_order_acquire),
+        .step_ns = atomic_load_explicit(&s->head->slot[slot].step_ns, memory_order_acquire),
+        .n_programs = s->n_programs,
+        .n_inst = s->n_inst,
+        .span = hp_xmalloc((size_t)(s->n_programs + 1) * sizeof *t->span)};
     for (int i = 0; i < s->n_programs; i++)
         t->span[i] = slot_spans(s, slot) + s->first[i];
 }

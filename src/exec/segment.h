@@ -21,14 +21,14 @@ typedef struct hp_segment_head {
     int64_t max_steps;
     int n_programs, ring;
     _Atomic int64_t steps_done;
-    _Atomic int phase;   /* hp_run_phase */
-    _Atomic int cancel;  /* as hp_exec_hooks.cancel */
-    int workers, team;   /* what the run chose */
-    hp_err code;         /* valid once phase is ENDED */
+    _Atomic int phase;  /* hp_run_phase */
+    _Atomic int cancel; /* as hp_exec_hooks.cancel */
+    int workers, team;  /* what the run chose */
+    hp_err code;        /* valid once phase is ENDED */
     char text[1024];
     struct {
-        _Atomic int64_t step; /* -1: empty or being cleared */
-        int64_t start_ns;     /* monotonic clock */
+        _Atomic int64_t step;    /* -1: empty or being cleared */
+        int64_t start_ns;        /* monotonic clock */
         _Atomic int64_t step_ns; /* 0 while it runs */
     } slot[HP_SEGMENT_RING + 1]; /* the last is the slowest */
 } hp_segment_head;
@@ -37,18 +37,21 @@ typedef struct hp_segment {
     hp_segment_head *head;
     hp_exec_metrics *metrics; /* [max_steps] */
     int n_programs;
-    int *n_inst, *n_ranks;    /* per program, owned */
-    int64_t *first;           /* per program: index of its first span in a slot; [n_programs]: spans of a slot */
-    hp_span *span;            /* [ring + 1][spans] */
-    int64_t *busy_ns;         /* same shape: measured duration of the work alone */
-    int fd;                   /* of the memfd, -1 when private */
+    int *n_inst, *n_ranks; /* per program, owned */
+    int64_t
+        *first; /* per program: index of its first span in a slot; [n_programs]: spans of a slot */
+    hp_span *span;    /* [ring + 1][spans] */
+    int64_t *busy_ns; /* same shape: measured duration of the work alone */
+    int fd;           /* of the memfd, -1 when private */
 } hp_segment;
 
 /* hp_segment_new makes a zeroed segment for the runs of a plan; in a memfd (for a child) when `shared`. HP_EINTERNAL when the machine refuses. */
-hp_err hp_segment_new(const hp_plan *p, const hp_expansion *x, int64_t steps, bool shared, hp_segment **out, hp_errmsg *e);
+hp_err hp_segment_new(const hp_plan *p, const hp_expansion *x, int64_t steps, bool shared,
+                      hp_segment **out, hp_errmsg *e);
 
 /* hp_segment_open maps what hp_segment_new made in another process; takes over fd. */
-hp_err hp_segment_open(const hp_plan *p, const hp_expansion *x, int fd, hp_segment **out, hp_errmsg *e);
+hp_err hp_segment_open(const hp_plan *p, const hp_expansion *x, int fd, hp_segment **out,
+                       hp_errmsg *e);
 
 /* hp_segment_free unmaps and closes; NULL is nothing. */
 void hp_segment_free(hp_segment *s);

@@ -22,7 +22,15 @@ static pair pair_of(hp_side *s, int inst, int index)
 {
     const hp_info *in = hp_info_of(s, inst);
     int from = in->task->buf[index], to = in->task->buf[in->task->n_in + index];
-    return (pair){s, in, inst, index, hp_entry_of(s, inst)->frame, from, to, hp_dtype_bytes(s->p->buffer[to].dtype), in->flow[index]->red};
+    return (pair){s,
+                  in,
+                  inst,
+                  index,
+                  hp_entry_of(s, inst)->frame,
+                  from,
+                  to,
+                  hp_dtype_bytes(s->p->buffer[to].dtype),
+                  in->flow[index]->red};
 }
 
 static hp_storage *storage(const pair *p, int rank)
@@ -33,7 +41,8 @@ static hp_storage *storage(const pair *p, int rank)
 /* Where a rank's new box is put together: its buffer, or staging memory. */
 static char *target(const pair *p, int rank)
 {
-    return p->in->staged ? storage(p, rank)->stage + p->in->stage_at[p->index] : hp_data(p->s, rank, p->to, p->frame);
+    return p->in->staged ? storage(p, rank)->stage + p->in->stage_at[p->index]
+                         : hp_data(p->s, rank, p->to, p->frame);
 }
 
 static hp_rop op_of(hp_reduce r)
@@ -56,13 +65,15 @@ static hp_rop op_of(hp_reduce r)
 
 /* --- dense boxes --- */
 
-static void copy_piece(const pair *p, const hp_box *box, int dst, const char *from, const hp_box *from_box)
+static void copy_piece(const pair *p, const hp_box *box, int dst, const char *from,
+                       const hp_box *from_box)
 {
     const hp_box *to_box = hp_box_of(p->s, dst, p->to);
     char *to = target(p, dst);
     if (to == from)
         return; /* in place: the box is where it should be */
-    hp_box_copy(box->nd, to, to_box->lo, to_box->hi, from, from_box->lo, from_box->hi, box->lo, box->hi, p->elem);
+    hp_box_copy(box->nd, to, to_box->lo, to_box->hi, from, from_box->lo, from_box->hi, box->lo,
+                box->hi, p->elem);
 }
 
 /* The mean from the sum, over the piece's box in the buffer at `to`. */
@@ -91,7 +102,8 @@ static void reduce_block(const pair *p, const hp_piece *piece, const hp_box *box
         lo[i] = b->lo;
         hi[i] = b->hi;
     }
-    hp_box_reduce(op_of(p->red), box->nd, y, mine->lo, mine->hi, piece->n_src, in, lo, hi, box->lo, box->hi);
+    hp_box_reduce(op_of(p->red), box->nd, y, mine->lo, mine->hi, piece->n_src, in, lo, hi, box->lo,
+                  box->hi);
     if (p->red == HP_RED_AVG)
         divide(box, mine, y, (float)piece->n_src);
     for (int i = 0; i < piece->n_dst; i++)
@@ -102,14 +114,16 @@ static void reduce_block(const pair *p, const hp_piece *piece, const hp_box *box
 static void move_dense(const pair *p, const hp_piece *piece, int own)
 {
     if (piece->n_src == 1) {
-        copy_piece(p, &piece->box, own, hp_data(p->s, piece->src[0], p->from, p->frame), hp_box_of(p->s, piece->src[0], p->from));
+        copy_piece(p, &piece->box, own, hp_data(p->s, piece->src[0], p->from, p->frame),
+                   hp_box_of(p->s, piece->src[0], p->from));
         return;
     }
     hp_box block = piece->box;
     int64_t inner = 1, outer = block.nd > 0 ? block.hi[0] - block.lo[0] : 1;
     inner = hp_box_size(&block) / outer;
     bool triples = block.nd == 1 && p->red == HP_RED_LSE;
-    int64_t step = triples || inner >= BLOCK_ELEMENTS ? (triples ? outer : 1) : BLOCK_ELEMENTS / inner;
+    int64_t step =
+        triples || inner >= BLOCK_ELEMENTS ? (triples ? outer : 1) : BLOCK_ELEMENTS / inner;
     for (int64_t at = 0; at < outer; at += step) {
         if (block.nd > 0) {
             block.lo[0] = piece->box.lo[0] + at;
@@ -149,21 +163,28 @@ static int64_t token(const hp_rows *r, int64_t b, int64_t s)
 }
 
 /* Where columns from `col` on of the row of (token, slot) lie; NULL when the rank lacks the row. */
-static char *row_at(const hp_rows *r, char *data, int64_t b, int64_t s, int64_t slot, int64_t col, int elem)
+static char *row_at(const hp_rows *r, char *data, int64_t b, int64_t s, int64_t slot, int64_t col,
+                    int elem)
 {
     int64_t row = r->route.row[token(r, b, s) * r->route.k + slot];
-    return row < 0 ? NULL : data + (row * (r->box.hi[3] - r->box.lo[3]) + col - r->box.lo[3]) * elem;
+    return row < 0 ? NULL
+                   : data + (row * (r->box.hi[3] - r->box.lo[3]) + col - r->box.lo[3]) * elem;
 }
 
 /* Moves one row of a piece; counts the bytes that every sender sends. False when a source lacks it. */
-static bool move_row(const pair *p, const hp_piece *piece, int own, int64_t b, int64_t s, int64_t slot, int64_t *sent)
+static bool move_row(const pair *p, const hp_piece *piece, int own, int64_t b, int64_t s,
+                     int64_t slot, int64_t *sent)
 {
     int64_t cols = piece->box.hi[3] - piece->box.lo[3];
     int type = (int)p->s->p->buffer[p->to].dtype;
-    hp_num in[piece->n_src], y = {row_at(rows_of(p, own, true), target(p, own), b, s, slot, piece->box.lo[3], p->elem), type};
+    hp_num in[piece->n_src],
+        y = {row_at(rows_of(p, own, true), target(p, own), b, s, slot, piece->box.lo[3], p->elem),
+             type};
     for (int i = 0; i < piece->n_src; i++) {
         int r = piece->src[i];
-        in[i] = (hp_num){row_at(rows_of(p, r, false), hp_data(p->s, r, p->from, p->frame), b, s, slot, piece->box.lo[3], p->elem), type};
+        in[i] = (hp_num){row_at(rows_of(p, r, false), hp_data(p->s, r, p->from, p->frame), b, s,
+                                slot, piece->box.lo[3], p->elem),
+                         type};
         if (!in[i].p)
             return false;
         sent[i] += r == own ? 0 : cols * p->elem;
@@ -174,8 +195,9 @@ static bool move_row(const pair *p, const hp_piece *piece, int own, int64_t b, i
         hp_reduce_flat(op_of(p->red), piece->n_src, in, cols, y, 1);
     for (int i = 0; i < piece->n_dst; i++)
         if (piece->dst[i] != own) {
-            memcpy(row_at(rows_of(p, piece->dst[i], true), target(p, piece->dst[i]), b, s, slot, piece->box.lo[3], p->elem), y.p,
-                   (size_t)(cols * p->elem));
+            memcpy(row_at(rows_of(p, piece->dst[i], true), target(p, piece->dst[i]), b, s, slot,
+                          piece->box.lo[3], p->elem),
+                   y.p, (size_t)(cols * p->elem));
             sent[piece->n_src] += cols * p->elem;
         }
     return true;
@@ -191,13 +213,17 @@ static hp_err move_rows(hp_engine *g, const pair *p, const hp_piece *piece, int 
         for (int64_t s = box->lo[1]; s < box->hi[1]; s++)
             for (int64_t slot = 0; slot < mine->route.k; slot++) {
                 int32_t expert = mine->idx[token(mine, b, s) * mine->route.k + slot];
-                if (expert >= box->lo[2] && expert < box->hi[2] && !move_row(p, piece, own, b, s, slot, sent))
-                    return hp_fail(e, HP_EINTERNAL, "task %s: source and destination of %s were routed by different choices", p->in->task->name,
-                                   p->s->p->buffer[p->to].name);
+                if (expert >= box->lo[2] && expert < box->hi[2] &&
+                    !move_row(p, piece, own, b, s, slot, sent))
+                    return hp_fail(
+                        e, HP_EINTERNAL,
+                        "task %s: source and destination of %s were routed by different choices",
+                        p->in->task->name, p->s->p->buffer[p->to].name);
             }
     for (int i = 0; i <= piece->n_src; i++) {
         int sender = i < piece->n_src ? piece->src[i] : own;
-        __atomic_fetch_add(&hp_segment_span(g->seg, g->slot, p->s->index, sender, p->inst)->bytes, sent[i], __ATOMIC_RELAXED);
+        __atomic_fetch_add(&hp_segment_span(g->seg, g->slot, p->s->index, sender, p->inst)->bytes,
+                           sent[i], __ATOMIC_RELAXED);
     }
     return HP_OK;
 }
@@ -245,7 +271,10 @@ hp_err hp_share_run(hp_engine *g, hp_side *s, int rank, int inst, hp_coll_phase 
             rc = move(g, &p, rank, e);
         else if (phase == HP_PHASE_OUT)
             memcpy(hp_data(s, rank, p.to, p.frame), target(&p, rank),
-                   (size_t)(routed ? rows_of(&p, rank, true)->route.rows * (hp_box_of(s, rank, p.to)->hi[3] - hp_box_of(s, rank, p.to)->lo[3]) * p.elem
+                   (size_t)(routed ? rows_of(&p, rank, true)->route.rows *
+                                         (hp_box_of(s, rank, p.to)->hi[3] -
+                                          hp_box_of(s, rank, p.to)->lo[3]) *
+                                         p.elem
                                    : hp_buffer_rank_bytes(s->p, p.to, rank)));
     }
     return rc;

@@ -8,6 +8,7 @@
 bool hp_share_exists(const hp_side *s, int rank, int inst, hp_coll_phase phase);
 
 /* hp_share_run does it. HP_EINFEASIBLE: more routed rows than a buffer has room for. */
-hp_err hp_share_run(hp_engine *g, hp_side *s, int rank, int inst, hp_coll_phase phase, hp_errmsg *e);
+hp_err hp_share_run(hp_engine *g, hp_side *s, int rank, int inst, hp_coll_phase phase,
+                    hp_errmsg *e);
 
 #endif

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 typedef struct head {
-    int64_t bytes; /* of the data */
+    int64_t bytes;   /* of the data */
     hp_exec_tap tap; /* pointers are the writer's */
 } head;
 
@@ -54,13 +54,15 @@ void hp_tap_write(void *ctx, const hp_exec_tap *t)
     pthread_mutex_unlock(&w->lock);
 }
 
-bool hp_tap_read(const hp_plan *p, const hp_expansion *x, char *map, int64_t bytes, int64_t *cursor, hp_exec_tap *t)
+bool hp_tap_read(const hp_plan *p, const hp_expansion *x, char *map, int64_t bytes, int64_t *cursor,
+                 hp_exec_tap *t)
 {
     head h;
     if (bytes - *cursor < HEAD)
         return false;
     memcpy(&h, map + *cursor, sizeof h);
-    bool right = h.bytes >= 0 && h.bytes <= bytes - *cursor - HEAD && h.tap.program >= 0 && h.tap.program < p->n_programs && h.tap.inst >= 0 &&
+    bool right = h.bytes >= 0 && h.bytes <= bytes - *cursor - HEAD && h.tap.program >= 0 &&
+                 h.tap.program < p->n_programs && h.tap.inst >= 0 &&
                  h.tap.inst < x[h.tap.program].n;
     if (!right)
         return false;

@@ -17,6 +17,7 @@ typedef struct hp_tap_writer {
 void hp_tap_write(void *ctx, const hp_exec_tap *t);
 
 /* hp_tap_read reads the record at *cursor of `bytes` mapped bytes and moves on; false at the end or at a record cut short. */
-bool hp_tap_read(const hp_plan *p, const hp_expansion *x, char *map, int64_t bytes, int64_t *cursor, hp_exec_tap *t);
+bool hp_tap_read(const hp_plan *p, const hp_expansion *x, char *map, int64_t bytes, int64_t *cursor,
+                 hp_exec_tap *t);
 
 #endif

@@ -13,8 +13,20 @@ typedef struct end {
 
 static int compare(const end *a, const end *b, bool with_side)
 {
-    const int x[] = {a->from, a->to, a->edge, a->micro, a->nth, with_side ? a->recv : 0, with_side ? a->inst : 0};
-    const int y[] = {b->from, b->to, b->edge, b->micro, b->nth, with_side ? b->recv : 0, with_side ? b->inst : 0};
+    const int x[] = {a->from,
+                     a->to,
+                     a->edge,
+                     a->micro,
+                     a->nth,
+                     with_side ? a->recv : 0,
+                     with_side ? a->inst : 0};
+    const int y[] = {b->from,
+                     b->to,
+                     b->edge,
+                     b->micro,
+                     b->nth,
+                     with_side ? b->recv : 0,
+                     with_side ? b->inst : 0};
     for (size_t i = 0; i < sizeof x / sizeof x[0]; i++)
         if (x[i] != y[i])
             return x[i] < y[i] ? -1 : 1;
@@ -41,7 +53,14 @@ static end *collect(hp_engine *g, int *n)
                 continue;
             bool recv = t->kind == HP_TASK_RECV;
             v = hp_grow(v, &cap, *n + 1, sizeof *v);
-            v[(*n)++] = (end){recv ? t->peer : k, recv ? k : t->peer, t->edge, hp_entry_of(s, i)->micro, 0, k, i, recv};
+            v[(*n)++] = (end){recv ? t->peer : k,
+                              recv ? k : t->peer,
+                              t->edge,
+                              hp_entry_of(s, i)->micro,
+                              0,
+                              k,
+                              i,
+                              recv};
         }
     }
     return v;
@@ -71,11 +90,14 @@ static hp_err pair(hp_engine *g, const end *send, const end *recv, hp_errmsg *e)
     hp_side *a = &g->side[send->program], *b = &g->side[recv->program];
     hp_info *from = &a->info[task_index(a, send->inst)], *to = &b->info[task_index(b, recv->inst)];
     const hp_messages *m;
-    hp_err rc = hp_known_messages(g->known, a, task_index(a, send->inst), b, task_index(b, recv->inst), &m, e);
+    hp_err rc = hp_known_messages(g->known, a, task_index(a, send->inst), b,
+                                  task_index(b, recv->inst), &m, e);
     if (rc)
         return hp_fail_at(e, "task %s of %s", from->task->name, a->p->name);
     if ((from->messages && from->messages != m) || (to->messages && to->messages != m))
-        return hp_fail(e, HP_EINTERNAL, "plan: task %s sends to several tasks; each needs one of its own", from->task->name);
+        return hp_fail(e, HP_EINTERNAL,
+                       "plan: task %s sends to several tasks; each needs one of its own",
+                       from->task->name);
     int elem = hp_dtype_bytes(a->p->buffer[from->task->buf[0]].dtype);
     if (!from->messages)
         for (int i = 0; i < m->n; i++)
@@ -96,8 +118,11 @@ hp_err hp_wire(hp_engine *g, hp_errmsg *e)
     for (int i = 0; i < n && !rc; i += 2) {
         const hp_side *s = &g->side[v[i].program];
         if (i + 1 == n || compare(&v[i], &v[i + 1], false) != 0 || v[i].recv || !v[i + 1].recv)
-            rc = hp_fail(e, HP_EINTERNAL, "plan: task %s of %s (edge %d, microbatch %d) has no partner in program %d",
-                         hp_info_of(s, v[i].inst)->task->name, s->p->name, v[i].edge, v[i].micro, v[i].recv ? v[i].from : v[i].to);
+            rc =
+                hp_fail(e, HP_EINTERNAL,
+                        "plan: task %s of %s (edge %d, microbatch %d) has no partner in program %d",
+                        hp_info_of(s, v[i].inst)->task->name, s->p->name, v[i].edge, v[i].micro,
+                        v[i].recv ? v[i].from : v[i].to);
         else
             rc = pair(g, &v[i], &v[i + 1], e);
     }

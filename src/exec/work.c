@@ -25,7 +25,8 @@ static void describe(const hp_side *s, int rank, int buffer, hp_operand *o)
     }
 }
 
-hp_err hp_work_operand(const hp_side *s, int rank, int buffer, int frame, hp_operand *o, hp_errmsg *e)
+hp_err hp_work_operand(const hp_side *s, int rank, int buffer, int frame, hp_operand *o,
+                       hp_errmsg *e)
 {
     const hp_buffer *b = &s->p->buffer[buffer];
     const hp_box *box = hp_box_of(s, rank, buffer);
@@ -41,9 +42,11 @@ hp_err hp_work_operand(const hp_side *s, int rank, int buffer, int frame, hp_ope
     if (o->rows <= b->rows)
         return HP_OK;
     return hp_fail(e, HP_EINFEASIBLE,
-                   "%s: the router sends %lld rows to device %d, its buffer has room for %lld; legal is a larger moe.headroom (now %lld rows) or "
+                   "%s: the router sends %lld rows to device %d, its buffer has room for %lld; "
+                   "legal is a larger moe.headroom (now %lld rows) or "
                    "a capacity factor",
-                   b->tensor ? b->tensor : b->name, (long long)o->rows, s->p->mesh.first + rank, (long long)b->rows, (long long)b->rows);
+                   b->tensor ? b->tensor : b->name, (long long)o->rows, s->p->mesh.first + rank,
+                   (long long)b->rows, (long long)b->rows);
 }
 
 hp_err hp_work_init(hp_engine *g, hp_side *s, int rank, hp_errmsg *e)
@@ -51,7 +54,8 @@ hp_err hp_work_init(hp_engine *g, hp_side *s, int rank, hp_errmsg *e)
     for (int i = 0; i < s->p->n_buffers; i++) {
         const hp_buffer *b = &s->p->buffer[i];
         hp_operand o;
-        if (b->scope != HP_S_PERSIST || b->route >= 0 || b->init == HP_INIT_NONE || b->init == HP_INIT_ZEROS)
+        if (b->scope != HP_S_PERSIST || b->route >= 0 || b->init == HP_INIT_NONE ||
+            b->init == HP_INIT_ZEROS)
             continue; /* fresh memory is zero */
         hp_err rc = hp_work_operand(s, rank, i, -1, &o, e);
         if (rc)
@@ -137,13 +141,15 @@ static hp_err run_load(hp_engine *g, hp_side *s, int rank, int inst, hp_errmsg *
     const hp_task *t = hp_info_of(s, inst)->task;
     const hp_entry *en = hp_entry_of(s, inst);
     if (!g->h->load)
-        return hp_fail(e, HP_EINTERNAL, "task %s loads data, but the run was given no source of data", t->name);
+        return hp_fail(e, HP_EINTERNAL,
+                       "task %s loads data, but the run was given no source of data", t->name);
     for (int i = t->n_in; i < t->n_in + t->n_out; i++) {
         const hp_buffer *b = &s->p->buffer[t->buf[i]];
         hp_operand o;
         hp_err rc = hp_work_operand(s, rank, t->buf[i], en->frame, &o, e);
         if (!rc && o.data)
-            rc = g->h->load(g->h->load_ctx, b->tensor ? b->tensor : b->name, g->step, en->micro, &o, e);
+            rc = g->h->load(g->h->load_ctx, b->tensor ? b->tensor : b->name, g->step, en->micro, &o,
+                            e);
         if (rc)
             return hp_fail_at(e, "task %s on device %d", t->name, s->p->mesh.first + rank);
     }
@@ -156,7 +162,8 @@ static void run_copy(hp_side *s, int rank, int inst)
     int frame = hp_entry_of(s, inst)->frame;
     int64_t bytes = hp_buffer_rank_bytes(s->p, t->buf[0], rank);
     if (bytes > 0)
-        memmove(hp_data(s, rank, t->buf[1], frame), hp_data(s, rank, t->buf[0], frame), (size_t)bytes);
+        memmove(hp_data(s, rank, t->buf[1], frame), hp_data(s, rank, t->buf[0], frame),
+                (size_t)bytes);
 }
 
 static void run_recv(hp_engine *g, hp_side *s, int rank, int inst)
@@ -164,15 +171,17 @@ static void run_recv(hp_engine *g, hp_side *s, int rank, int inst)
     const hp_messages *m = hp_info_of(s, inst)->messages;
     const hp_side *a = &g->side[m->program];
     int from = a->info[m->task].task->buf[0], to = hp_info_of(s, inst)->task->buf[0];
-    int from_frame = hp_entry_of(a, s->peer_inst[inst])->frame, to_frame = hp_entry_of(s, inst)->frame;
+    int from_frame = hp_entry_of(a, s->peer_inst[inst])->frame,
+        to_frame = hp_entry_of(s, inst)->frame;
     int elem = hp_dtype_bytes(s->p->buffer[to].dtype);
     for (int i = 0; i < m->n; i++) {
         const hp_xmove *x = &m->move[i];
         if (x->dst != rank)
             continue;
         const hp_box *src = hp_box_of(a, x->src, from), *dst = hp_box_of(s, rank, to);
-        hp_box_copy(x->box.nd, hp_data(s, rank, to, to_frame), dst->lo, dst->hi, hp_data(a, x->src, from, from_frame), src->lo, src->hi, x->box.lo,
-                    x->box.hi, elem);
+        hp_box_copy(x->box.nd, hp_data(s, rank, to, to_frame), dst->lo, dst->hi,
+                    hp_data(a, x->src, from, from_frame), src->lo, src->hi, x->box.lo, x->box.hi,
+                    elem);
     }
 }
 
@@ -195,10 +204,16 @@ hp_err hp_work_run(hp_engine *g, hp_side *s, int rank, int inst, int worker, hp_
 void hp_work_tap(hp_engine *g, hp_side *s, int rank, int inst)
 {
     const hp_entry *en = hp_entry_of(s, inst);
-    hp_exec_tap t = {.program = s->index, .rank = rank, .inst = inst, .task = hp_info_of(s, inst)->task, .entry = en, .step = g->step};
+    hp_exec_tap t = {.program = s->index,
+                     .rank = rank,
+                     .inst = inst,
+                     .task = hp_info_of(s, inst)->task,
+                     .entry = en,
+                     .step = g->step};
     for (int i = t.task->n_in; i < t.task->n_in + t.task->n_out; i++) {
         hp_errmsg e;
-        if (t.task->buf[i] < 0 || hp_work_operand(s, rank, t.task->buf[i], en->frame, &t.operand, &e))
+        if (t.task->buf[i] < 0 ||
+            hp_work_operand(s, rank, t.task->buf[i], en->frame, &t.operand, &e))
             continue;
         t.output = i - t.task->n_in;
         t.buffer = t.task->buf[i];

@@ -6,7 +6,8 @@
 
 /* hp_work_operand describes a buffer on a rank; routed: with the rows that its choices name, which must not exceed its capacity
  * (HP_EINFEASIBLE names tensor, device, rows, capacity and moe.headroom). */
-hp_err hp_work_operand(const hp_side *s, int rank, int buffer, int frame, hp_operand *o, hp_errmsg *e);
+hp_err hp_work_operand(const hp_side *s, int rank, int buffer, int frame, hp_operand *o,
+                       hp_errmsg *e);
 
 /* hp_work_init fills every persistent buffer of a rank with its initial values. */
 hp_err hp_work_init(hp_engine *g, hp_side *s, int rank, hp_errmsg *e);

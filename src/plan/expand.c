@@ -15,22 +15,23 @@ typedef struct sends {
 
 /* What a segment's bytes have seen; reader[] of segment i begins at i * n_streams. */
 typedef struct space {
-    int n;         /* segments */
-    int64_t *at;   /* n + 1 boundaries, ascending */
-    int *writer;   /* instance, -1 */
-    int *reader;   /* per stream, -1 */
-    sends *send;   /* sends that may still be reading */
+    int n;       /* segments */
+    int64_t *at; /* n + 1 boundaries, ascending */
+    int *writer; /* instance, -1 */
+    int *reader; /* per stream, -1 */
+    sends *send; /* sends that may still be reading */
 } space;
 
 typedef struct walk {
     const hp_program *p;
     hp_expansion *x;
-    space space[2];  /* hbm, other tiers */
-    int *stream_of;  /* of every instance so far */
+    space space[2]; /* hbm, other tiers */
+    int *stream_of; /* of every instance so far */
     int cap_stream;
-    int *last;       /* per stream: last instance, -1 */
-    int *seen;       /* [own stream][other stream]: latest instance some earlier instance of the own stream has waited for */
-    int *need;       /* per stream, of the instance being built */
+    int *last; /* per stream: last instance, -1 */
+    int *
+        seen; /* [own stream][other stream]: latest instance some earlier instance of the own stream has waited for */
+    int *need; /* per stream, of the instance being built */
     sends need_send;
 } walk;
 
@@ -246,7 +247,10 @@ static bool runs(const hp_task *t, const hp_entry *e)
 void hp_expand(const hp_program *p, hp_expansion *x)
 {
     size_t n = (size_t)p->n_streams;
-    walk w = {.p = p, .x = x, .last = hp_xmalloc((n + 1) * sizeof(int)), .need = hp_xmalloc((n + 1) * sizeof(int)),
+    walk w = {.p = p,
+              .x = x,
+              .last = hp_xmalloc((n + 1) * sizeof(int)),
+              .need = hp_xmalloc((n + 1) * sizeof(int)),
               .seen = hp_xmalloc((n * n + 1) * sizeof(int))};
     fill(w.last, p->n_streams, -1);
     fill(w.seen, p->n_streams * p->n_streams, -1);

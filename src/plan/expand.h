@@ -13,9 +13,9 @@
 #include "plan/plan.h"
 
 typedef struct hp_inst {
-    int entry, task;  /* schedule entry, task of its template */
+    int entry, task; /* schedule entry, task of its template */
     int first_dep, n_deps;
-    int prev;         /* previous instance on the same stream, -1 */
+    int prev; /* previous instance on the same stream, -1 */
 } hp_inst;
 
 typedef struct hp_expansion {

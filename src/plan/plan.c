@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const bkind_name[HP_B_KINDS] = {"params",    "grads", "optimizer", "activations", "logits",
-                                                   "workspace", "comm",  "kv"};
+static const char *const bkind_name[HP_B_KINDS] = {
+    "params", "grads", "optimizer", "activations", "logits", "workspace", "comm", "kv"};
 static const char *const scope_name[HP_S_SCOPES] = {"persist", "step", "frame", "run"};
 static const char *const tier_name[HP_TIERS] = {"hbm", "host", "pool", "file"};
 
@@ -145,7 +145,8 @@ double hp_task_bytes(const hp_program *p, const hp_task *t, int rank)
             sum += (double)hp_buffer_rank_bytes(p, t->buf[i], rank);
             continue;
         }
-        sum += routed_share(p, src) * hp_move_bytes(&p->mesh, &mv, &src->shape, hp_dtype_bytes(src->dtype), rank);
+        sum += routed_share(p, src) *
+               hp_move_bytes(&p->mesh, &mv, &src->shape, hp_dtype_bytes(src->dtype), rank);
     }
     return sum;
 }

@@ -17,8 +17,10 @@ static hp_plan *token_plan(void)
     buffer(&d, "x", "step", 128, "shape 4:0 8 4");
     buffer(&d, "part", "step", 16, "shape ~0:sum");
     buffer(&d, "loss", "step", 16, "shape");
-    end(&d, "template F chunk 0\n load data compute always : -> tokens\n op embed compute always embedding embed : tokens table -> x\n"
-            " op norm compute always sqnorm - : x -> part\n coll sum tp always all-reduce 1 - : part -> loss\n"
+    end(&d, "template F chunk 0\n load data compute always : -> tokens\n op embed compute always "
+            "embedding embed : tokens table -> x\n"
+            " op norm compute always sqnorm - : x -> part\n coll sum tp always all-reduce 1 - : "
+            "part -> loss\n"
             "entry 0 micro 0 frame -1 first last\n");
     return parsed(&d);
 }
@@ -50,7 +52,8 @@ static void test_options(void)
     is_str(b.s, a.s, "and printed as they were");
     is_str(back.corpus, o.corpus, "a path may hold blanks");
     is_int(hp_exec_options_parse("sed 5\n", &back, &e), HP_EINPUT, "an unknown key is refused");
-    is_int(hp_exec_options_parse("seed five\n", &back, &e), HP_EINPUT, "a value that is none is refused");
+    is_int(hp_exec_options_parse("seed five\n", &back, &e), HP_EINPUT,
+           "a value that is none is refused");
     hp_str_fini(&a);
     hp_str_fini(&b);
 }
@@ -100,7 +103,8 @@ static void test_crash(const hp_plan *p)
     hp_errmsg e = {0};
     static const struct {
         const char *inject, *expect;
-    } crash[] = {{"abort:emb*", "SIGABRT in step 0, at task embed on device"}, {"segv:norm", "SIGSEGV in step 0, at task norm on device"}};
+    } crash[] = {{"abort:emb*", "SIGABRT in step 0, at task embed on device"},
+                 {"segv:norm", "SIGSEGV in step 0, at task norm on device"}};
     for (size_t i = 0; i < 2; i++) {
         setenv("HPBENCH_INJECT", crash[i].inject, 1);
         hp_exec_child *c = spawn(p, &o);
@@ -118,7 +122,8 @@ static void test_crash(const hp_plan *p)
 
 static void wait_for_steps(hp_exec_child *c, int64_t n)
 {
-    while (atomic_load(&hp_exec_child_segment(c)->head->steps_done) < n && !hp_exec_child_ended(c, 1000000))
+    while (atomic_load(&hp_exec_child_segment(c)->head->steps_done) < n &&
+           !hp_exec_child_ended(c, 1000000))
         ;
 }
 
@@ -148,7 +153,8 @@ static void test_cancel(const hp_plan *p)
     c = spawn(p, &o);
     pid_t group = getpgrp();
     hp_exec_child_free(c);
-    ok(waitpid(-1, NULL, WNOHANG) < 0 && group == getpgrp(), "freeing a running child leaves no process behind");
+    ok(waitpid(-1, NULL, WNOHANG) < 0 && group == getpgrp(),
+       "freeing a running child leaves no process behind");
 }
 
 static void test_corpus(const hp_plan *p)
@@ -158,7 +164,8 @@ static void test_corpus(const hp_plan *p)
     o.steps = 1000;
     snprintf(o.corpus, sizeof o.corpus, "/nowhere/text");
     hp_exec_child *c = spawn(p, &o);
-    is_int(hp_exec_child_result(c, &e), HP_EINPUT, "a corpus that cannot be read is the child's error: %s", e.text);
+    is_int(hp_exec_child_result(c, &e), HP_EINPUT,
+           "a corpus that cannot be read is the child's error: %s", e.text);
     hp_exec_child_free(c);
 }
 

@@ -22,19 +22,24 @@ typedef struct draft {
     hp_str text;
 } draft;
 
-static __attribute__((unused)) void begin(draft *d, const char *name, int first, int ranks, const char *atoms, int frames)
+static __attribute__((unused)) void begin(draft *d, const char *name, int first, int ranks,
+                                          const char *atoms, int frames)
 {
     if (!d->text.len)
-        hp_str_add(&d->text, "hpbench-plan 1\nmodel t cluster host strategy t hash 0000000000000001\n");
-    hp_str_add(&d->body, "mesh first %d ranks %d atoms %s\naxis tp \"\" tp size %d atoms 0\n", first, ranks, atoms, ranks);
-    hp_str_add(&d->body, "stream compute compute -\nstream tp transfer tp\nstream pp transfer pp\nstream back transfer pp\n");
+        hp_str_add(&d->text,
+                   "hpbench-plan 1\nmodel t cluster host strategy t hash 0000000000000001\n");
+    hp_str_add(&d->body, "mesh first %d ranks %d atoms %s\naxis tp \"\" tp size %d atoms 0\n",
+               first, ranks, atoms, ranks);
+    hp_str_add(&d->body, "stream compute compute -\nstream tp transfer tp\nstream pp transfer "
+                         "pp\nstream back transfer pp\n");
     d->frames = frames;
     snprintf(d->name, sizeof d->name, "%s", name);
     memset(d->at, 0, sizeof d->at);
 }
 
 /* Adds a buffer at `offset`, or behind the others of its scope (-1); `rest` is all from init on. */
-static __attribute__((unused)) void buffer_at(draft *d, const char *name, const char *tensor, const char *type, const char *scope, int64_t elements,
+static __attribute__((unused)) void buffer_at(draft *d, const char *name, const char *tensor,
+                                              const char *type, const char *scope, int64_t elements,
                                               int64_t offset, const char *rest)
 {
     int s = hp_scope_find(scope);
@@ -43,11 +48,12 @@ static __attribute__((unused)) void buffer_at(draft *d, const char *name, const 
         offset = d->at[s];
         d->at[s] += bytes;
     }
-    hp_str_add(&d->body, "buffer %s %s %s activations %s hbm bytes %lld at %lld %s\n", name, tensor, type, scope, (long long)bytes, (long long)offset,
-               rest);
+    hp_str_add(&d->body, "buffer %s %s %s activations %s hbm bytes %lld at %lld %s\n", name, tensor,
+               type, scope, (long long)bytes, (long long)offset, rest);
 }
 
-static __attribute__((unused)) void buffer(draft *d, const char *name, const char *scope, int64_t elements, const char *rest)
+static __attribute__((unused)) void buffer(draft *d, const char *name, const char *scope,
+                                           int64_t elements, const char *rest)
 {
     buffer_at(d, name, name, "f32", scope, elements, -1, rest);
 }
@@ -55,8 +61,9 @@ static __attribute__((unused)) void buffer(draft *d, const char *name, const cha
 /* Ends a program whose tasks and entries are `lines`. */
 static __attribute__((unused)) void end(draft *d, const char *lines)
 {
-    hp_str_add(&d->text, "program %s stage 0 frames %d host 0 scopes %lld %lld %lld %lld\n%s%s", d->name, d->frames, (long long)d->at[0],
-               (long long)d->at[1], (long long)d->at[2], (long long)d->at[3], hp_str_text(&d->body), lines);
+    hp_str_add(&d->text, "program %s stage 0 frames %d host 0 scopes %lld %lld %lld %lld\n%s%s",
+               d->name, d->frames, (long long)d->at[0], (long long)d->at[1], (long long)d->at[2],
+               (long long)d->at[3], hp_str_text(&d->body), lines);
     hp_str_fini(&d->body);
 }
 
@@ -81,7 +88,7 @@ typedef struct record {
         int64_t n;
         int64_t lo[HP_MAX_DIMS], len[HP_MAX_DIMS];
         int nd;
-    } *kept;
+    } * kept;
     void (*touch)(const hp_exec_tap *t);
 } record;
 
@@ -99,9 +106,11 @@ static __attribute__((unused)) void keep_output(void *ctx, const hp_exec_tap *t)
     char key[200];
     if (r->touch)
         r->touch(t);
-    snprintf(key, sizeof key, "%s.%d@%d/%d.%d", t->task->name, t->output, t->entry->micro, t->program, t->rank);
+    snprintf(key, sizeof key, "%s.%d@%d/%d.%d", t->task->name, t->output, t->entry->micro,
+             t->program, t->rank);
     pthread_mutex_lock(&r->lock);
-    struct kept k = {.nd = t->operand.nd, .n = t->operand.data ? elements(&t->operand, t->routed) : 0};
+    struct kept k = {.nd = t->operand.nd,
+                     .n = t->operand.data ? elements(&t->operand, t->routed) : 0};
     memcpy(k.lo, t->operand.lo, sizeof k.lo);
     memcpy(k.len, t->operand.len, sizeof k.len);
     k.v = malloc((size_t)k.n * sizeof(float) + 1);
@@ -161,7 +170,8 @@ static __attribute__((unused)) bool equal_records(const record *a, const record 
 }
 
 /* The value that input `name` has at a global index. */
-static __attribute__((unused)) float input_value(const char *name, int64_t step, int64_t micro, int64_t global)
+static __attribute__((unused)) float input_value(const char *name, int64_t step, int64_t micro,
+                                                 int64_t global)
 {
     uint32_t h = 2166136261u ^ (uint32_t)(step * 31 + micro * 7 + global * 2654435761ll);
     for (; *name; name++)
@@ -169,7 +179,8 @@ static __attribute__((unused)) float input_value(const char *name, int64_t step,
     return (float)(h >> 8) / (float)(1 << 24) - 0.5f;
 }
 
-static __attribute__((unused)) hp_err load_input(void *ctx, const char *name, int64_t step, int64_t micro, const hp_operand *o, hp_errmsg *e)
+static __attribute__((unused)) hp_err load_input(void *ctx, const char *name, int64_t step,
+                                                 int64_t micro, const hp_operand *o, hp_errmsg *e)
 {
     (void)ctx, (void)e;
     for (int64_t i = 0; i < elements(o, false); i++) {
@@ -190,7 +201,8 @@ static __attribute__((unused)) hp_err load_input(void *ctx, const char *name, in
 }
 
 /* Runs with `workers` on that many cores, keeping all outputs in *r (emptied first). */
-static __attribute__((unused)) hp_err run_plan(const hp_plan *p, hp_exec_options o, int workers, record *r, hp_exec_report *rep, hp_errmsg *e)
+static __attribute__((unused)) hp_err run_plan(const hp_plan *p, hp_exec_options o, int workers,
+                                               record *r, hp_exec_report *rep, hp_errmsg *e)
 {
     void (*touch)(const hp_exec_tap *t) = r->touch;
     forget(r);

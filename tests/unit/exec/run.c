@@ -61,7 +61,9 @@ static void expected_product(const record *r, int ranks, double *z)
         for (int64_t i = 0; i < x->n; i++) {
             int64_t row = i / x->len[1], c = x->lo[1] + i % x->len[1];
             for (int o = 0; o < 4; o++)
-                z[row * 4 + o] += (double)x->v[i] * 0.5 * (double)hp_rng_normal(hp_rng_key(1, hp_hash_str("w")), (uint64_t)(c * 4 + o));
+                z[row * 4 + o] +=
+                    (double)x->v[i] * 0.5 *
+                    (double)hp_rng_normal(hp_rng_key(1, hp_hash_str("w")), (uint64_t)(c * 4 + o));
         }
     }
 }
@@ -93,13 +95,16 @@ static void check_tensor(const record *r, const hp_exec_report *rep, int ranks)
         for (int i = 0; i < 24; i++)
             wrong += fabs((double)mean->v[i] - (double)first->v[i]) > 1e-6;
         wrong += differ(first, kept(r, "bucket.1@0/0.%d", k), "bucket's second", k);
-        wrong += differ(kept(r, "rs.0@0/0.%d", k), kept(r, "back.0@0/0.%d", k), "there and back", k);
+        wrong +=
+            differ(kept(r, "rs.0@0/0.%d", k), kept(r, "back.0@0/0.%d", k), "there and back", k);
         if (kept(r, "rs.0@0/0.%d", k)->n > 0)
             wrong += differ(kept(r, "rs.0@0/0.%d", k), kept(r, "cut.0@0/0.%d", k), "the slice", k);
     }
-    is_int(wrong, 0, "%d ranks: every way to the same value gives the same bits on every rank", ranks);
+    is_int(wrong, 0, "%d ranks: every way to the same value gives the same bits on every rank",
+           ranks);
     near(rep->metrics[0].loss, squares, 1e-4, "%d ranks: the loss is read", ranks);
-    near(rep->metrics[0].grad_norm, 2 * rep->metrics[0].loss, 1e-5, "%d ranks: and the gradient norm", ranks);
+    near(rep->metrics[0].grad_norm, 2 * rep->metrics[0].loss, 1e-5,
+         "%d ranks: and the gradient norm", ranks);
 }
 
 /* Bytes that were sent are what the plan says, and every span is done and in order. */
@@ -114,7 +119,8 @@ static void check_spans(const hp_plan *p, const hp_exec_report *rep, int ranks)
             for (int i = 0; i < x[g].n; i++) {
                 const hp_span *s = &t.span[g][r * x[g].n + i];
                 const hp_task *task = hp_inst_task(&p->program[g], &x[g].inst[i]);
-                wrong += s->state != 2 || s->ready_ns > s->start_ns || s->start_ns > s->xfer_ns || s->xfer_ns > s->end_ns || s->end_ns > t.step_ns;
+                wrong += s->state != 2 || s->ready_ns > s->start_ns || s->start_ns > s->xfer_ns ||
+                         s->xfer_ns > s->end_ns || s->end_ns > t.step_ns;
                 if (task->kind == HP_TASK_COLL && p->program[g].buffer[task->buf[0]].route < 0)
                     wrong += s->bytes != llround(hp_task_bytes(&p->program[g], task, r));
             }
@@ -144,7 +150,8 @@ static void test_tensor(int ranks)
         hp_exec_report_fini(&rep);
         o.steps = 1;
         hp_err rc1 = run_plan(p, o, workers, &many, &rep, &e);
-        ok(!rc && !rc1 && equal_records(&one, &many), "%d ranks: %d workers%s give the same bits", ranks, workers, o.poison ? " with dead bytes poisoned" : "");
+        ok(!rc && !rc1 && equal_records(&one, &many), "%d ranks: %d workers%s give the same bits",
+           ranks, workers, o.poison ? " with dead bytes poisoned" : "");
         hp_exec_report_fini(&rep);
     }
     forget(&one);
@@ -163,26 +170,33 @@ static hp_plan *pipeline_plan(int micro)
     buffer(&d, "x", "frame", 15, "shape 5:0 3");
     buffer(&d, "a", "frame", 15, "shape 5:0 3");
     buffer(&d, "g", "run", 15, "shape 5:0 3");
-    hp_str_add(&lines, "template F chunk 0\n load data compute always : -> x\n op f0 compute always scale - @ by 2 : x -> a\n"
+    hp_str_add(&lines, "template F chunk 0\n load data compute always : -> x\n op f0 compute "
+                       "always scale - @ by 2 : x -> a\n"
                        " send s0 pp always peer 1 edge 0 - : a ->\n"
-                       "template B chunk 0\n recv r0 back always peer 1 edge 1 - : -> g\n op b0 compute always add - : g x -> a\n"
+                       "template B chunk 0\n recv r0 back always peer 1 edge 1 - : -> g\n op b0 "
+                       "compute always add - : g x -> a\n"
                        " op u0 compute always accum - accumulate : a -> acc\n");
     for (int i = 0; i < micro + 1; i++) {
         if (i < micro)
-            hp_str_add(&lines, "entry 0 micro %d frame %d%s%s\n", i, i % 2, i == 0 ? " first" : "", i == micro - 1 ? " last" : "");
+            hp_str_add(&lines, "entry 0 micro %d frame %d%s%s\n", i, i % 2, i == 0 ? " first" : "",
+                       i == micro - 1 ? " last" : "");
         if (i > 0)
-            hp_str_add(&lines, "entry 1 micro %d frame %d%s%s\n", i - 1, (i - 1) % 2, i == 1 ? " first" : "", i == micro ? " last" : "");
+            hp_str_add(&lines, "entry 1 micro %d frame %d%s%s\n", i - 1, (i - 1) % 2,
+                       i == 1 ? " first" : "", i == micro ? " last" : "");
     }
     end(&d, lines.s);
     lines.len = 0;
     begin(&d, "stage1", 2, 3, "3", 1);
     buffer(&d, "a", "frame", 15, "shape 5 3:0");
     buffer(&d, "g", "frame", 15, "shape 5 3:0");
-    hp_str_add(&lines, "template F chunk 0\n recv r1 pp always peer 0 edge 0 - : -> a\n op f1 compute always scale - @ by 3 : a -> g\n"
-                       "template B chunk 0\n op b1 compute always add - : a g -> g\n send s1 back always peer 0 edge 1 - : g ->\n");
+    hp_str_add(&lines, "template F chunk 0\n recv r1 pp always peer 0 edge 0 - : -> a\n op f1 "
+                       "compute always scale - @ by 3 : a -> g\n"
+                       "template B chunk 0\n op b1 compute always add - : a g -> g\n send s1 back "
+                       "always peer 0 edge 1 - : g ->\n");
     for (int i = 0; i < micro; i++)
-        hp_str_add(&lines, "entry 0 micro %d frame 0%s%s\nentry 1 micro %d frame 0%s%s\n", i, i == 0 ? " first" : "", i == micro - 1 ? " last" : "", i,
-                   i == 0 ? " first" : "", i == micro - 1 ? " last" : "");
+        hp_str_add(&lines, "entry 0 micro %d frame 0%s%s\nentry 1 micro %d frame 0%s%s\n", i,
+                   i == 0 ? " first" : "", i == micro - 1 ? " last" : "", i, i == 0 ? " first" : "",
+                   i == micro - 1 ? " last" : "");
     end(&d, lines.s);
     hp_str_fini(&lines);
     return parsed(&d);
@@ -197,7 +211,8 @@ static void test_pipeline(void)
     record one = {.lock = PTHREAD_MUTEX_INITIALIZER}, many = one;
     hp_exec_options o = hp_exec_options_default();
     o.poison = true;
-    if (!is_int(run_plan(p, o, 1, &one, &rep, &e), HP_OK, "a pipeline of two meshes runs on one worker")) {
+    if (!is_int(run_plan(p, o, 1, &one, &rep, &e), HP_OK,
+                "a pipeline of two meshes runs on one worker")) {
         diag("%s", e.text);
         return;
     }
@@ -245,9 +260,11 @@ static hp_plan *routed_plan(int rows)
     buffer_at(&d, "call", "c", "i32", "step", 24, -1, "shape 4 3 2");
     buffer(&d, "x", "step", 48, "shape 4:0 3 4");
     buffer(&d, "wt", "step", 24, "shape 4:0 3 2");
-    static const char *const routed[] = {"xe", "c", "4:0 3 5 4", "xr", "call", "4 3 5:0 4", "yr", "call", "4 3 5:0 4", "ye", "c", "4:0 3 5 4"};
+    static const char *const routed[] = {"xe", "c",    "4:0 3 5 4", "xr", "call", "4 3 5:0 4",
+                                         "yr", "call", "4 3 5:0 4", "ye", "c",    "4:0 3 5 4"};
     for (int i = 0; i < 4; i++) {
-        snprintf(rest, sizeof rest, "route %s %d shape %s", routed[3 * i + 1], i % 3 == 0 ? 24 : rows, routed[3 * i + 2]);
+        snprintf(rest, sizeof rest, "route %s %d shape %s", routed[3 * i + 1],
+                 i % 3 == 0 ? 24 : rows, routed[3 * i + 2]);
         buffer(&d, routed[3 * i], "run", 24 * 4, rest);
     }
     buffer(&d, "y", "step", 48, "shape 4:0 3 4");
@@ -302,10 +319,12 @@ static void test_routed(void)
     double worst = 0;
     int64_t rows = 0, moved = 0;
     for (int r = 0; r < 2; r++) {
-        const struct kept *x = kept(&one, "data.0@0/0.%d", r), *w = kept(&one, "data.1@0/0.%d", r), *y = kept(&one, "comb.0@0/0.%d", r);
+        const struct kept *x = kept(&one, "data.0@0/0.%d", r), *w = kept(&one, "data.1@0/0.%d", r),
+                          *y = kept(&one, "comb.0@0/0.%d", r);
         const struct kept *c = kept(&one, "choices.0@0/0.%d", r);
         for (int64_t i = 0; i < y->n; i++)
-            worst = fmax(worst, fabs((double)y->v[i] - combined(x, w, (const int32_t *)(const void *)c->v, i)));
+            worst = fmax(worst, fabs((double)y->v[i] -
+                                     combined(x, w, (const int32_t *)(const void *)c->v, i)));
         for (int64_t i = 0; i < c->n; i++) {
             int32_t expert = ((const int32_t *)(const void *)c->v)[i];
             rows += expert >= 0;
@@ -313,10 +332,12 @@ static void test_routed(void)
         }
     }
     ok(worst < 1e-6, "rows come home to their tokens (off by %.1e)", worst);
-    is_int(kept(&one, "there.0@0/0.0")->n + kept(&one, "there.0@0/0.1")->n, rows * 4, "no row is lost or doubled");
+    is_int(kept(&one, "there.0@0/0.0")->n + kept(&one, "there.0@0/0.1")->n, rows * 4,
+           "no row is lost or doubled");
     hp_step_trace t;
     hp_segment_trace(rep.segment, hp_segment_newest(rep.segment), &t);
-    is_int(t.span[0][4].bytes + t.span[0][t.n_inst[0] + 4].bytes, moved * 4 * 4, "the bytes of the all-to-all are those of the rows that changed rank");
+    is_int(t.span[0][4].bytes + t.span[0][t.n_inst[0] + 4].bytes, moved * 4 * 4,
+           "the bytes of the all-to-all are those of the rows that changed rank");
     hp_segment_trace_fini(&t);
     hp_exec_report_fini(&rep);
     hp_err rc = run_plan(p, o, 2, &many, &rep, &e);
@@ -325,8 +346,10 @@ static void test_routed(void)
     hp_plan_free(p);
 
     p = routed_plan(3);
-    is_int(run_plan(p, o, 1, &one, &rep, &e), HP_EINFEASIBLE, "more rows than a buffer holds end the run");
-    ok(strstr(e.text, "xr") && strstr(e.text, "moe.headroom") && strstr(e.text, "room for 3"), "naming tensor, capacity and the key: %s", e.text);
+    is_int(run_plan(p, o, 1, &one, &rep, &e), HP_EINFEASIBLE,
+           "more rows than a buffer holds end the run");
+    ok(strstr(e.text, "xr") && strstr(e.text, "moe.headroom") && strstr(e.text, "room for 3"),
+       "naming tensor, capacity and the key: %s", e.text);
     hp_exec_report_fini(&rep);
     forget(&one);
     forget(&many);
@@ -346,7 +369,8 @@ static hp_plan *tiny_plan(const char *lines)
     return parsed(&d);
 }
 
-static void refused(hp_plan *p, hp_exec_options o, hp_err code, const char *expect, const char *name)
+static void refused(hp_plan *p, hp_exec_options o, hp_err code, const char *expect,
+                    const char *name)
 {
     record r = {.lock = PTHREAD_MUTEX_INITIALIZER};
     hp_errmsg e = {0};
@@ -361,7 +385,8 @@ static void refused(hp_plan *p, hp_exec_options o, hp_err code, const char *expe
 
 static void test_refusals(void)
 {
-    static const char ordinary[] = "template F chunk 0\n load l compute always : -> a\n coll g tp always all-gather 1 - : a -> b\n"
+    static const char ordinary[] = "template F chunk 0\n load l compute always : -> a\n coll g tp "
+                                   "always all-gather 1 - : a -> b\n"
                                    "entry 0 micro 0 frame -1 first last\n";
     hp_exec_options o = hp_exec_options_default();
     hp_plan *p = tiny_plan(ordinary);
@@ -369,19 +394,30 @@ static void test_refusals(void)
     refused(p, o, HP_EINFEASIBLE, "its budget is 100 B", "an arena over budget is refused");
     p = tiny_plan(ordinary);
     p->program[0].buffer[1].offset = 1 << 20;
-    refused(p, o, HP_EINTERNAL, "buffer b of p lies at 1048576", "a buffer outside its scope is refused");
-    refused(tiny_plan("template F chunk 0\n op x compute always nonsense - : a -> b\nentry 0 micro 0 frame -1\n"), o, HP_EINTERNAL,
-            "operation \"nonsense\"", "an operation that does not exist is named");
-    refused(tiny_plan("template F chunk 0\n send s tp always peer 0 edge 3 - : a ->\nentry 0 micro 0 frame -1\n"), o, HP_EINTERNAL,
-            "edge 3, microbatch 0) has no partner", "a send without a receive is named");
-    refused(tiny_plan("template F chunk 0\n recv r pp always peer 0 edge 0 - : -> b\n send s pp always peer 0 edge 0 - : a ->\n"
+    refused(p, o, HP_EINTERNAL, "buffer b of p lies at 1048576",
+            "a buffer outside its scope is refused");
+    refused(tiny_plan("template F chunk 0\n op x compute always nonsense - : a -> b\nentry 0 micro "
+                      "0 frame -1\n"),
+            o, HP_EINTERNAL, "operation \"nonsense\"", "an operation that does not exist is named");
+    refused(tiny_plan("template F chunk 0\n send s tp always peer 0 edge 3 - : a ->\nentry 0 micro "
+                      "0 frame -1\n"),
+            o, HP_EINTERNAL, "edge 3, microbatch 0) has no partner",
+            "a send without a receive is named");
+    refused(tiny_plan("template F chunk 0\n recv r pp always peer 0 edge 0 - : -> b\n send s pp "
+                      "always peer 0 edge 0 - : a ->\n"
                       "entry 0 micro 0 frame -1\n"),
-            o, HP_EINTERNAL, "deadlocks: 4 instances wait, first task r of p", "a plan that cannot go on is reported, not waited for");
-    refused(tiny_plan("template F chunk 0\n coll g tp always slice 1 - : a -> b\nentry 0 micro 0 frame -1\n"), o, HP_EINFEASIBLE,
-            "task g of p (slice): the group of rank 0 does not hold all", "a move that its group cannot make is refused");
+            o, HP_EINTERNAL, "deadlocks: 4 instances wait, first task r of p",
+            "a plan that cannot go on is reported, not waited for");
+    refused(
+        tiny_plan(
+            "template F chunk 0\n coll g tp always slice 1 - : a -> b\nentry 0 micro 0 frame -1\n"),
+        o, HP_EINFEASIBLE, "task g of p (slice): the group of rank 0 does not hold all",
+        "a move that its group cannot make is refused");
     setenv("HPBENCH_INJECT", "fail:x", 1);
-    refused(tiny_plan("template F chunk 0\n op x compute always scale - : b -> c\nentry 0 micro 0 frame -1\n"), o, HP_EINTERNAL,
-            "task x on device", "an operation's error ends the run and names task and device");
+    refused(tiny_plan("template F chunk 0\n op x compute always scale - : b -> c\nentry 0 micro 0 "
+                      "frame -1\n"),
+            o, HP_EINTERNAL, "task x on device",
+            "an operation's error ends the run and names task and device");
     unsetenv("HPBENCH_INJECT");
 }
 
@@ -394,7 +430,8 @@ static void cancel_at_third(void *ctx, const hp_exec_metrics *m)
         cancel = 1;
 }
 
-static hp_err cancel_now(void *ctx, const char *name, int64_t step, int64_t micro, const hp_operand *o, hp_errmsg *e)
+static hp_err cancel_now(void *ctx, const char *name, int64_t step, int64_t micro,
+                         const hp_operand *o, hp_errmsg *e)
 {
     cancel = step == 1 ? 2 : 0;
     return load_input(ctx, name, step, micro, o, e);
@@ -402,7 +439,8 @@ static hp_err cancel_now(void *ctx, const char *name, int64_t step, int64_t micr
 
 static void test_cancel(void)
 {
-    hp_plan *p = tiny_plan("template F chunk 0\n load l compute always : -> a\n coll g tp always all-gather 1 - : a -> b\n"
+    hp_plan *p = tiny_plan("template F chunk 0\n load l compute always : -> a\n coll g tp always "
+                           "all-gather 1 - : a -> b\n"
                            "entry 0 micro 0 frame -1 first last\n");
     hp_exec_options o = hp_exec_options_default();
     hp_errmsg e = {0};
@@ -428,8 +466,10 @@ static void test_cancel(void)
 /* Two transfers of 20 ms on different streams with compute beside them. */
 static void test_pacing(void)
 {
-    hp_plan *p = tiny_plan("template F chunk 0\n load l compute always : -> a\n coll g tp always all-gather 1 - : a -> b\n"
-                           " op x compute always scale - : a -> a\n op y compute always scale - : b -> c\nentry 0 micro 0 frame -1 first last\n");
+    hp_plan *p = tiny_plan("template F chunk 0\n load l compute always : -> a\n coll g tp always "
+                           "all-gather 1 - : a -> b\n"
+                           " op x compute always scale - : a -> a\n op y compute always scale - : "
+                           "b -> c\nentry 0 micro 0 frame -1 first last\n");
     hp_exec_options o = hp_exec_options_default();
     record r = {.lock = PTHREAD_MUTEX_INITIALIZER};
     hp_errmsg e = {0};
@@ -442,7 +482,8 @@ static void test_pacing(void)
     hp_step_trace t;
     hp_segment_trace(rep.segment, hp_segment_newest(rep.segment), &t);
     const hp_span *gather = &t.span[0][1];
-    ok(gather->end_ns - gather->xfer_ns >= 20000000, "a transfer takes latency and bytes over bandwidth");
+    ok(gather->end_ns - gather->xfer_ns >= 20000000,
+       "a transfer takes latency and bytes over bandwidth");
     ok(t.span[0][3].start_ns >= gather->end_ns, "and what needs it waits");
     hp_segment_trace_fini(&t);
     hp_exec_report_fini(&rep);
@@ -452,7 +493,8 @@ static void test_pacing(void)
 
 static void test_segment(void)
 {
-    hp_plan *p = tiny_plan("template F chunk 0\n load l compute always : -> a\n coll g tp always all-gather 1 - : a -> b\n"
+    hp_plan *p = tiny_plan("template F chunk 0\n load l compute always : -> a\n coll g tp always "
+                           "all-gather 1 - : a -> b\n"
                            "entry 0 micro 0 frame -1 first last\n");
     hp_exec_options o = hp_exec_options_default();
     record r = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -471,9 +513,11 @@ static void test_segment(void)
     hp_segment_trace(s, hp_segment_slowest(s), &t);
     is_int(t.step, slowest, "the slowest after the first is kept");
     hp_segment_trace_fini(&t);
-    ok(hp_segment_holds(s, 19 % HP_SEGMENT_RING, 19) && !hp_segment_holds(s, 3, 3), "the ring keeps the newest eight");
+    ok(hp_segment_holds(s, 19 % HP_SEGMENT_RING, 19) && !hp_segment_holds(s, 3, 3),
+       "the ring keeps the newest eight");
     hp_segment_durations(s, 0, out);
-    ok(out[0] > 0 && out[1] > 0 && out[1] == out[3], "durations are measured; a collective's is the same for all members");
+    ok(out[0] > 0 && out[1] > 0 && out[1] == out[3],
+       "durations are measured; a collective's is the same for all members");
     hp_exec_report_fini(&rep);
     forget(&r);
     hp_plan_free(p);

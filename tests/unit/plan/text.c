@@ -1,5 +1,5 @@
-#include "base/clock.h"
 #include "plan/text.h"
+#include "base/clock.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -21,15 +21,19 @@ static const char *const whole =
     "stream tp transfer tp\n"
     "stream h2d transfer -\n"
     "buffer tokens tokens i32 activations frame hbm bytes 256 at 0 shape 4:0 16/1\n"
-    "buffer x.w x.w f32 params persist hbm bytes 4096 at 0 init normal 0.0199999996 shape 16/0:0.1 64\n"
+    "buffer x.w x.w f32 params persist hbm bytes 4096 at 0 init normal 0.0199999996 shape 16/0:0.1 "
+    "64\n"
     "buffer \"x y\" - bf16 workspace run hbm bytes 64 at 0 shape ~0:sum ~1:max\n"
-    "buffer x.xe - f32 activations run hbm bytes 128 at 64 alias \"x y\" route x.route 8 shape 4:0 16 8:1 4\n"
+    "buffer x.xe - f32 activations run hbm bytes 128 at 64 alias \"x y\" route x.route 8 shape 4:0 "
+    "16 8:1 4\n"
     "buffer x.route - i32 activations frame hbm bytes 256 at 256 shape 4:0 16 2\n"
     "buffer far - f32 optimizer persist host bytes 64 at 0 shape 16\n"
     "template F chunk 0\n"
     " load data compute always : -> tokens\n"
-    " op x/fwd compute rest matmul x accumulate recompute @ heads 4 @ \"k v\" 0.5 : tokens - x.w -> \"x y\"\n"
-    " coll x>all-to-all tp last all-to-all 3 \"x: batch over tp -> experts, for \\\"x\\\"\\x0a\" : x.xe -> x.xe\n"
+    " op x/fwd compute rest matmul x accumulate recompute @ heads 4 @ \"k v\" 0.5 : tokens - x.w "
+    "-> \"x y\"\n"
+    " coll x>all-to-all tp last all-to-all 3 \"x: batch over tp -> experts, for \\\"x\\\"\\x0a\" : "
+    "x.xe -> x.xe\n"
     " send \"x send\" tp always peer 1 edge 7 - : x.w ->\n"
     "template O chunk 0\n"
     " copy c h2d always - : far -> x.w\n"
@@ -69,9 +73,11 @@ static void test_round_trip(void)
     is_int(g->buffer[3].route, 4, "a route may be named before its buffer");
     is_int(g->tmpl[0].task[1].buf[1], -1, "an absent operand is -1");
     is_int(g->tmpl[0].task[1].n_in, 3, "operands before the arrow are inputs");
-    is_str(g->tmpl[0].task[2].why, "x: batch over tp -> experts, for \"x\"\n", "quotes and controls survive");
+    is_str(g->tmpl[0].task[2].why, "x: batch over tp -> experts, for \"x\"\n",
+           "quotes and controls survive");
     ok(g->buffer[1].shape.cut[0] == &p->cut[0], "a cut points into the plan");
-    ok(p->strategy == NULL && p->program[1].name && !*p->program[1].name, "absent and empty strings differ");
+    ok(p->strategy == NULL && p->program[1].name && !*p->program[1].name,
+       "absent and empty strings differ");
     ok(g->mesh.joined[1] && !g->mesh.joined[0], "joined atoms are marked");
     hp_plan_free(p);
 }
@@ -101,15 +107,22 @@ static void test_refusals(void)
     refused("shape 4:0 16/1", "shape 4:0 16/2", "line 14: cut \"2\"", "a cut that is not there");
     refused("16/0:0.1", "16/0:0.2", "line 15: atom \"2\"", "an atom that is not there");
     refused("~0:sum", "~0:product", "reduction \"product\"", "an unknown reduction");
-    refused("tokens - x.w ->", "tokens - x.v ->", "operand \"x.v\"", "an operand that is not there");
-    refused("compute rest matmul", "computer rest matmul", "stream \"computer\"", "a stream that is not there");
+    refused("tokens - x.w ->", "tokens - x.v ->", "operand \"x.v\"",
+            "an operand that is not there");
+    refused("compute rest matmul", "computer rest matmul", "stream \"computer\"",
+            "a stream that is not there");
     refused("buffer far", "buffer x.w", "buffer \"x.w\"", "a buffer named twice");
-    refused("route x.route", "route x.rout", "route of a buffer \"x.rout\"", "a route that is not there");
-    refused("route x.route", "route x.w", "route of a buffer \"x.w\"", "a route that is no routing table");
-    refused("entry 1 micro", "entry 2 micro", "schedule of program \"stage0\"", "an entry of no template");
-    refused("ranks 4 atoms 2 2+", "ranks 4 atoms 2 3+", "line 8: mesh", "a mesh whose atoms do not make its ranks");
+    refused("route x.route", "route x.rout", "route of a buffer \"x.rout\"",
+            "a route that is not there");
+    refused("route x.route", "route x.w", "route of a buffer \"x.w\"",
+            "a route that is no routing table");
+    refused("entry 1 micro", "entry 2 micro", "schedule of program \"stage0\"",
+            "an entry of no template");
+    refused("ranks 4 atoms 2 2+", "ranks 4 atoms 2 3+", "line 8: mesh",
+            "a mesh whose atoms do not make its ranks");
     refused("alias \"x y\"", "alias far", "alias of a buffer \"far\"", "an alias that comes later");
-    refused(": x.xe -> x.xe", ": x.xe ->", "operands of \"x>all-to-all\"", "a collective without a destination");
+    refused(": x.xe -> x.xe", ": x.xe ->", "operands of \"x>all-to-all\"",
+            "a collective without a destination");
     refused("end\n", "", "legal is a last line \"end\"", "a text cut short");
     refused("\"tiny gpt\"", "\"tiny gpt", "quoted word", "a quote that never closes");
     refused(" last\n", " least\n", "word \"least\"", "an unknown word at a line's end");
@@ -137,13 +150,18 @@ static void test_prefixes(void)
 static void test_speed(void)
 {
     hp_str s = {0};
-    hp_str_add(&s, "hpbench-plan 1\nmodel m cluster c strategy s hash 0000000000000001\nprogram p stage 0 frames 1 host 0 scopes 0 0 0 0\n"
+    hp_str_add(&s, "hpbench-plan 1\nmodel m cluster c strategy s hash 0000000000000001\nprogram p "
+                   "stage 0 frames 1 host 0 scopes 0 0 0 0\n"
                    "mesh first 0 ranks 1 atoms\nstream compute compute -\n");
     for (int i = 0; i < 50000; i++)
-        hp_str_add(&s, "buffer layers.%d.attn.q - f32 activations run hbm bytes 64 at 0 shape 16\n", i);
+        hp_str_add(&s, "buffer layers.%d.attn.q - f32 activations run hbm bytes 64 at 0 shape 16\n",
+                   i);
     hp_str_add(&s, "template F chunk 0\n");
     for (int i = 1; i < 50000; i++)
-        hp_str_add(&s, " op layers.%d.attn.q/fwd compute always add - : layers.%d.attn.q -> layers.%d.attn.q\n", i, i - 1, i);
+        hp_str_add(&s,
+                   " op layers.%d.attn.q/fwd compute always add - : layers.%d.attn.q -> "
+                   "layers.%d.attn.q\n",
+                   i, i - 1, i);
     hp_str_add(&s, "entry 0 micro 0 frame 0 first last\nend\n");
     hp_plan *p = NULL;
     hp_errmsg e = {0};
@@ -153,7 +171,8 @@ static void test_speed(void)
     is_int(rc, HP_OK, "a plan of 100,000 lines is read");
     if (!rc) {
         char *again = print(p);
-        diag("100,000 lines: read in %.1f ms, printed in %.1f ms", (double)(t1 - t0) / 1e6, (double)(hp_now_ns() - t1) / 1e6);
+        diag("100,000 lines: read in %.1f ms, printed in %.1f ms", (double)(t1 - t0) / 1e6,
+             (double)(hp_now_ns() - t1) / 1e6);
         is_int(p->program[0].tmpl[0].n_tasks, 49999, "with every task");
         free(again);
         hp_plan_free(p);
