@@ -139,6 +139,10 @@ hp_err low_place(lowering *w, low_chunk *c);
 hp_err low_chunk_emit(lowering *w, low_chunk *c);
 void low_chunk_fini(low_chunk *c);
 
+/* low_is_ring says whether a step's attention has keys split along the ring; low_ring emits it: its inputs and outputs are buf[], its keys and values circulate (lower_ring.c). */
+bool low_is_ring(const lowering *w, const low_chunk *c, const hp_step *s);
+hp_err low_ring(lowering *w, low_tmpl *t, const hp_node *n, const int *buf, bool again);
+
 /* low_emit_all writes all steps of a placement into the chunk's template f (the once-a-step nodes); low_copy_buffer returns where one of its copies lies. */
 hp_err low_emit_all(lowering *w, low_chunk *c);
 hp_err low_copy_buffer(lowering *w, low_chunk *c, int copy, int *buffer);

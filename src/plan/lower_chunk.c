@@ -58,7 +58,8 @@ hp_err low_place(lowering *w, low_chunk *c)
         find_nodes(w, c);
     find_given(w, c);
     hp_place_in in = {.g = w->r->g, .mesh = &w->p->mesh, .shape = w->r->shape, .target = w->r->target, .given = c->given,
-                      .n_nodes = c->n_nodes, .node = c->node, .price = &w->price};
+                      .n_nodes = c->n_nodes, .node = c->node, .price = &w->price, .ring = w->r->ring, .ring_from = w->r->ring_from,
+                      .ring_to = w->r->ring_to};
     hp_err err = hp_place(&in, &c->placed, w->e);
     if (err)
         return err;
@@ -378,6 +379,8 @@ static hp_err emit_node(lowering *w, low_chunk *c, int which, int step)
     }
     char name[256];
     bool again = which == B && s->phase == HP_P_FWD;
+    if (low_is_ring(w, c, s))
+        return low_ring(w, tmpl_of(c, which), n, buf, again);
     snprintf(name, sizeof name, "%s%s", n->name, again ? "/again" : "");
     hp_task *t = low_op(w, tmpl_of(c, which), name, w->r->g->ops[n->kind]->name, n->n_in, buf, n->n_out, buf + n->n_in);
     t->recompute = again;

@@ -168,6 +168,8 @@ hp_err hp_resolve(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_res
     err = hp_resolve_stages(r, e);
     if (!err)
         err = hp_resolve_layouts(r, e);
+    if (!err)
+        err = hp_resolve_ring(r, e);
     return err;
 }
 

@@ -36,6 +36,8 @@ typedef struct hp_resolved {
     hp_param_state *state;  /* by tensor, for parameters */
     int *vstage;            /* by node: chunk * pp + stage */
     int64_t batch, micro, global; /* sequences a microbatch, microbatches, sequences a step */
+    uint32_t ring;          /* atoms along which keys and values circulate; 0: they are gathered */
+    int8_t *ring_from, *ring_to; /* by node: the labels of queries' and keys' positions, -1 */
     int zigzag;             /* > 0: sequences are permuted in head and tail pairs for that many ranks */
     int n_cuts;
     hp_cut *cut;
@@ -68,6 +70,9 @@ hp_err hp_resolve_layouts(hp_resolved *r, hp_errmsg *e);
 
 /* hp_resolve_stages fills vstage (resolve_stage.c). */
 hp_err hp_resolve_stages(hp_resolved *r, hp_errmsg *e);
+
+/* hp_resolve_ring decides which atoms are a ring for attention (resolve_ring.c). */
+hp_err hp_resolve_ring(hp_resolved *r, hp_errmsg *e);
 
 /* hp_resolve_bad is the error of a wrong word in a strategy: exit 2 for a shorthand, 3 for a file. */
 hp_err hp_resolve_bad(const hp_resolved *r);

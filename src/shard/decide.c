@@ -275,6 +275,16 @@ typedef struct labels {
     uint8_t order[HP_MAX_LABELS][HP_MAX_ATOMS];
 } labels;
 
+/* What circulates is split as what stays: ring_to takes ring_from's atoms of the ring, in their order. */
+static void follow_ring(const asker *a, labels *s)
+{
+    int from = a->c->ring_from, to = a->c->ring_to, n = 0;
+    s->atoms[to] = s->atoms[from] & a->c->ring;
+    for (int i = 0; i < __builtin_popcount(s->atoms[from]); i++)
+        if (s->atoms[to] >> s->order[from][i] & 1)
+            s->order[to][n++] = s->order[from][i];
+}
+
 static labels split_labels(const asker *a)
 {
     labels s = {0};
@@ -284,6 +294,8 @@ static labels split_labels(const asker *a)
     for (int l = 0; l < a->node->n_labels; l++)
         if (s.atoms[l])
             label_order(a, l, s.atoms[l], s.order[l]);
+    if (a->c->ring)
+        follow_ring(a, &s);
     return s;
 }
 
@@ -292,6 +304,14 @@ static void set_partial(hp_layout *l, uint32_t atoms, int red)
     for (int x = 0; x < HP_MAX_ATOMS; x++)
         if (atoms >> x & 1)
             l->partial[x] = (uint8_t)red;
+}
+
+/* The atoms over which operand i, which lacks the label, comes home from the ring instead of staying partial. */
+static uint32_t rung(const asker *a, int i, int label)
+{
+    int d;
+    bool circulates = a->c->ring && label == a->c->ring_from && label_dims(a, i, a->c->ring_to, &d);
+    return circulates ? a->c->ring : 0;
 }
 
 static hp_layout layout_of(const asker *a, const labels *s, int i)
@@ -309,7 +329,8 @@ static hp_layout layout_of(const asker *a, const labels *s, int i)
             set_partial(&l, u->atoms, HP_RED_SUM);
         else if (u->chosen >= 0 && u->chosen < MODE_P && is_output(a, i) &&
                  label_dims(a, i, u->chosen, &d) == 0)
-            set_partial(&l, u->atoms, (int)a->node->reduce[i - a->node->n_in]);
+            set_partial(&l, u->atoms & ~rung(a, i, u->chosen),
+                        (int)a->node->reduce[i - a->node->n_in]);
     }
     return l;
 }

@@ -29,6 +29,8 @@ typedef struct hp_choice {
     const hp_node *node;
     const hp_shape *shape[HP_MAX_OPERANDS];
     hp_choice_operand op[HP_MAX_OPERANDS];
+    uint32_t ring;            /* atoms over which label ring_to goes with label ring_from; 0: none */
+    int ring_from, ring_to;
 } hp_choice;
 
 /* hp_decision is the answer: the layout of every operand (-1 absent). */

@@ -195,6 +195,11 @@ static hp_err ask(placer *p, int node, hp_choice *c)
     const hp_node *n = &p->in->g->node[node];
     memset(c, 0, sizeof *c);
     c->node = n;
+    if (p->in->ring_from && p->in->ring_from[node] >= 0) {
+        c->ring = p->in->ring;
+        c->ring_from = p->in->ring_from[node];
+        c->ring_to = p->in->ring_to[node];
+    }
     for (int i = 0; i < n->n_in + n->n_out; i++) {
         hp_choice_operand *o = &c->op[i];
         int t = n->arg[i];

@@ -45,16 +45,21 @@ typedef struct hp_placement {
 typedef struct hp_place_in {
     const hp_graph *g;
     const hp_mesh *mesh;
-    const hp_shape *shape; /* global shapes with cuts */
-    const hp_layout *
-        target; /* wished layout of every activation and gradient; compute layout of every parameter and buffer */
-    const bool *
-        given; /* tensors that exist from the start in their target layout besides inputs and parameters (received from another stage) */
+    const hp_shape *shape;   /* global shapes with cuts */
+    const hp_layout *target; /* wished layout of every activation and gradient; compute layout of
+                              * every parameter and buffer */
+    const bool *given;       /* tensors that exist from the start in their target layout besides
+                              * inputs and parameters (received from another stage) */
     int n_nodes;
-    const int *node; /* the stage's nodes in topological order */
+    const int *node;         /* the stage's nodes in topological order */
     const hp_price *price;
-    bool
-        split_weights; /* W is a template of its own: copies made by WGRAD steps are invisible to BWD steps */
+    uint32_t ring;           /* atoms along which keys and values may circulate instead of being
+                              * gathered: where a node of ring_from >= 0 splits that label over
+                              * them, ring_to is split with it (its outputs come home whole; the
+                              * lowering emits the ring) */
+    const int8_t *ring_from, *ring_to; /* by node: labels, -1; NULL: no rings */
+    bool split_weights;      /* W is a template of its own: copies made by WGRAD steps are
+                              * invisible to BWD steps */
 } hp_place_in;
 
 /* hp_place fills *out (zeroed; freed by hp_placement_fini). HP_EINFEASIBLE names the node and operand that no mode can serve. */
