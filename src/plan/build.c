@@ -144,7 +144,7 @@ static void keep_notes(const hp_resolved *r, hp_built *out)
     }
 }
 
-hp_err hp_build_any(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_built *out, hp_errmsg *e)
+static hp_err build_any(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_built *out, hp_errmsg *e)
 {
     hp_resolved r = {0};
     prices *p = hp_xcalloc(1, sizeof *p);
@@ -170,11 +170,21 @@ hp_err hp_build_any(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_b
     return err;
 }
 
+static hp_err try_plan(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_plan **plan, hp_errmsg *e)
+{
+    hp_built b = {0};
+    hp_err err = build_any(g, c, s, &b, e);
+    *plan = b.plan;
+    b.plan = NULL;
+    hp_built_fini(&b);
+    return err;
+}
+
 hp_err hp_build(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_built *out, hp_errmsg *e)
 {
-    hp_err err = hp_build_any(g, c, s, out, e);
+    hp_err err = build_any(g, c, s, out, e);
     if (!err)
-        err = hp_fit_check(g, c, s, out->plan, e);
+        err = hp_fit_check(g, c, s, out->plan, try_plan, e);
     if (err)
         hp_built_fini(out);
     return err;

@@ -4,13 +4,9 @@
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "plan/note.h"
 #include "plan/plan.h"
 #include "plan/strategy.h"
-
-/* hp_note is something the build decided or assumed and says: ("dp", "4", "derived from 8 devices"). */
-typedef struct hp_note {
-    const char *name, *value, *source;
-} hp_note;
 
 typedef struct hp_built {
     hp_plan *plan;

@@ -136,7 +136,7 @@ static bool fits(const hp_plan *p)
     return true;
 }
 
-static void suggest(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_str *out)
+static void suggest(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_try_fn *try, hp_str *out)
 {
     static const struct {
         int change;
@@ -153,12 +153,12 @@ static void suggest(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_s
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         hp_strategy t = *s;
         hp_rule all;
-        hp_built b = {0};
+        hp_plan *p = NULL;
         hp_errmsg e;
-        if (!apply(&t, list[i].change, &all) || hp_build_any(g, c, &t, &b, &e))
+        if (!apply(&t, list[i].change, &all) || try(g, c, &t, &p, &e))
             continue;
-        bool ok = fits(b.plan);
-        hp_built_fini(&b);
+        bool ok = fits(p);
+        hp_plan_free(p);
         if (ok) {
             hp_str_add(out, "cheapest change that fits: %s", list[i].words);
             return;
@@ -167,7 +167,7 @@ static void suggest(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_s
     hp_str_add(out, "neither ZeRO, recomputation nor half the microbatch makes it fit: use more devices, or split the model (tp, pp)");
 }
 
-hp_err hp_fit_check(hp_graph *g, const hp_cluster *c, const hp_strategy *s, const hp_plan *p, hp_errmsg *e)
+hp_err hp_fit_check(hp_graph *g, const hp_cluster *c, const hp_strategy *s, const hp_plan *p, hp_try_fn *try, hp_errmsg *e)
 {
     if (fits(p))
         return HP_OK;
@@ -181,7 +181,7 @@ hp_err hp_fit_check(hp_graph *g, const hp_cluster *c, const hp_strategy *s, cons
     hp_str largest = {0}, change = {0};
     spans(q, &q->tmpl[m.tmpl], life);
     name_largest(&m, life, &largest);
-    suggest(g, c, s, &change);
+    suggest(g, c, s, try, &change);
     char need[32], have[32];
     hp_err err = hp_fail(e, HP_EINFEASIBLE, "does not fit: a device of %s needs %s of %s; peak at %s; largest then: %s; %s", q->name,
                          hp_format_bytes((double)hp_program_arena(q), need, sizeof need),

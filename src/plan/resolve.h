@@ -14,7 +14,7 @@
 
 #include "cluster/cluster.h"
 #include "graph/graph.h"
-#include "plan/build.h"
+#include "plan/note.h"
 #include "plan/plan.h"
 #include "plan/strategy.h"
 
@@ -45,7 +45,7 @@ typedef struct hp_resolved {
     hp_note *note;          /* what was derived; strings in the arena */
 } hp_resolved;
 
-/* hp_resolve fills *r (zeroed); binds the graph's `batch` and `micro` dimensions. Errors as hp_build's. */
+/* hp_resolve fills *r (zeroed); binds the graph's `batch` and `micro` dimensions. HP_EINFEASIBLE, HP_EINPUT and HP_EUSAGE as plan/build.h says. */
 hp_err hp_resolve(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_resolved *r, hp_errmsg *e);
 
 /* hp_resolved_fini frees what resolving allocated. */
