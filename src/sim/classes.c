@@ -368,8 +368,12 @@ static void fill_group(const finder *f, int program, const group_ids *g, int row
     hp_row_group *o = &out->group[out->n];
     o->row = hp_arena_alloc(&f->k->arena, (size_t)g->size * sizeof(int));
     o->shape = g->lies[id];
+    const int *member = g->member + (size_t)id * (size_t)g->size;
+    o->probe[0] = member[0];
+    o->probe[1] = member[g->size > 1 ? g->size - 2 : 0];
+    o->probe[2] = member[g->size - 1];
     for (int i = 0; i < g->size; i++) {
-        int other = k->row[g->member[(size_t)id * (size_t)g->size + (size_t)i]];
+        int other = k->row[member[i]];
         if (out->of_row[other] == out->n)
             continue;
         out->of_row[other] = out->n;

@@ -16,6 +16,8 @@ typedef struct hp_row_group {
     int n;
     int *row;
     hp_group shape;
+    int probe[3]; /* ranks of one such group: first, last but one, last. Where boxes are even, parts of a collective differ by an
+                     element at most, the first ones being larger, so that one of these sends the most */
 } hp_row_group;
 
 /* hp_row_groups is the groups of one set of atoms. */

@@ -54,6 +54,8 @@ hp_transfer_time hp_duration_collective(const hp_cluster *c, const hp_program *p
     double bytes = 0;
     for (int i = 0; i < g->n; i++)
         bytes = fmax(bytes, hp_task_bytes(p, t, k->rep[g->row[i]]));
+    for (int i = 0; i < 3; i++)
+        bytes = fmax(bytes, hp_task_bytes(p, t, g->probe[i]));
     hp_xfer_cost cost = hp_cost_collective(c, hp_xfer_of(t->coll), &g->shape, bytes);
     return (hp_transfer_time){nanoseconds(cost.seconds), cost.level, cost.algorithm};
 }
