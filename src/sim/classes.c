@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY_RANKS = 2048 };
+enum { MANY_RANKS = 128 };
 
 typedef struct group_ids { /* of one set of atoms over ranks */
     uint32_t atoms;

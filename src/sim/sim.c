@@ -37,6 +37,7 @@ typedef struct side { /* one program */
     int *first_task;        /* per template: number of its first task */
     int n_tasks;
     int64_t *op_ns;               /* [row * n_tasks + task], -1: not asked yet */
+    int64_t *sent;                /* the same: bytes sent */
     const hp_row_groups **groups; /* per task: of a collective */
     int *arrived;                 /* collectives: [first_arrival[inst] + group] */
     int *first_arrival;
@@ -128,7 +129,9 @@ static void init_tasks(sim *s, side *k, int program)
     k->n_tasks = k->first_task[k->p->n_templates];
     size_t costs = (size_t)k->rows->n * (size_t)k->n_tasks;
     k->op_ns = hp_arena_alloc(&s->arena, (costs + 1) * sizeof *k->op_ns);
+    k->sent = hp_arena_alloc(&s->arena, (costs + 1) * sizeof *k->sent);
     memset(k->op_ns, 0xff, costs * sizeof *k->op_ns);
+    memset(k->sent, 0xff, costs * sizeof *k->sent);
     k->groups = hp_arena_alloc(&s->arena, (size_t)(k->n_tasks + 1) * sizeof *k->groups);
     k->first_coll = ints(s, k->n_tasks + 1);
     int n = 0;
@@ -297,13 +300,10 @@ static hp_transfer_time message_time(sim *s, const pair *q, int dst)
 
 /* --- what tasks send ---------------------------------------------------------------------------------------- */
 
-static int64_t sent_bytes(const sim *s, int program, int row, int inst)
+static int64_t planned_bytes(const sim *s, const side *k, int row, int inst)
 {
-    const side *k = &s->side[program];
     const hp_task *t = task_of(k, inst);
     int rep = k->rows->rep[row];
-    if (s->m && s->m->bytes)
-        return hp_trace_spans(s->m->bytes, program, rep)[inst].bytes;
     switch (t->kind) {
     case HP_TASK_COLL:
         return llround(hp_task_bytes(k->p, t, rep));
@@ -314,6 +314,17 @@ static int64_t sent_bytes(const sim *s, int program, int row, int inst)
     default:
         return 0;
     }
+}
+
+static int64_t sent_bytes(const sim *s, int program, int row, int inst)
+{
+    const side *k = &s->side[program];
+    if (s->m && s->m->bytes)
+        return hp_trace_spans(s->m->bytes, program, k->rows->rep[row])[inst].bytes;
+    int64_t *sent = &k->sent[(size_t)row * (size_t)k->n_tasks + (size_t)task_number(k, inst)];
+    if (*sent < 0)
+        *sent = planned_bytes(s, k, row, inst);
+    return *sent;
 }
 
 /* --- running ------------------------------------------------------------------------------------------------ */
