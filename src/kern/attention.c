@@ -16,17 +16,27 @@ static int64_t tiles(int64_t n)
     return (n + TILE - 1) / TILE;
 }
 
+/* How many tiles of query rows one task takes: more share the packing of keys, fewer occupy a team. A tile's
+ * bits are the same in any company. */
+static int64_t span_of(int64_t heads, int64_t n, int threads)
+{
+    int64_t span = HP_ATTENTION_SPAN;
+    while (span > 1 && heads * ((tiles(n) + span - 1) / span) < 4 * (int64_t)threads)
+        span /= 2;
+    return span * TILE;
+}
+
 void hp_attention(const hp_attention_shape *a, hp_num q, hp_num keys, hp_num values, hp_num o,
                   float *lse, int threads)
 {
-    void (*rows)(const hp_attention_shape *, int64_t, int64_t, int64_t, hp_num, hp_num, hp_num,
-                 hp_num, float *) = HP_SIMD_PICK(hp_attention_rows);
-    int64_t per_head = tiles(a->s * a->g), count = a->b * a->k * per_head;
+    void (*rows)(const hp_attention_shape *, int64_t, int64_t, int64_t, int64_t, hp_num, hp_num,
+                 hp_num, hp_num, float *) = HP_SIMD_PICK(hp_attention_rows);
+    int64_t n = a->s * a->g, span = span_of(a->b * a->k, n, threads);
+    int64_t parts = (n + span - 1) / span, count = a->b * a->k * parts;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1 && count > 1)
     for (int64_t i = 0; i < count; i++) {
-        int64_t head = i / per_head;
-        rows(a, head / a->k, head % a->k, (per_head - 1 - i % per_head) * TILE, q, keys, values, o,
-             lse);
+        int64_t head = i / parts, at = (parts - 1 - i % parts) * span;
+        rows(a, head / a->k, head % a->k, at, hp_team_min(at + span, n), q, keys, values, o, lse);
     }
 }
 

@@ -10,7 +10,7 @@
  *
  * lse = log sum exp(scale q k): two results over different keys merge with hp_attention_merge.
  * Tiles are fixed by the shape and accumulate in key order, so bits do not depend on `threads`. Each
- * thread keeps its tiles on the stack: about 480 (d + dv) + 18432 floats. Flops: forward
+ * thread keeps its tiles on the stack: about 800 (d + dv) + 30000 floats. Flops: forward
  * 2 b s t k g (d + dv), backward 2 b s t k g (3 d + 2 dv), half of it when causal and s = t.
  */
 #ifndef HP_KERN_ATTENTION_H

@@ -19,6 +19,12 @@ static inline int64_t whole(int64_t n)
     return (n + HP_NR - 1) / HP_NR * HP_NR;
 }
 
+/* Row stride of a local tile of width n: one vector more, so that rows do not fall on the same cache sets. */
+static inline int64_t stride(int64_t n)
+{
+    return whole(n) + HP_VL;
+}
+
 /* Positions and documents of a tile's rows or keys, and their range. */
 typedef struct marks {
     int32_t pos[TILE], doc[TILE];
@@ -104,21 +110,35 @@ static void mask_row(const marks *q, int64_t r, const marks *k, int64_t cols, fl
     }
 }
 
-/* Where query row `row` (numbered within its head) begins, in rows. */
-static inline int64_t row_at(const hp_attention_shape *a, int64_t b, int64_t k, int64_t row)
+/* Where a query row (numbered within its head) begins, in rows; stepped from row to row without division. */
+typedef struct cursor {
+    int64_t at, group, groups, jump;
+} cursor;
+
+static inline cursor cursor_at(const hp_attention_shape *a, int64_t b, int64_t k, int64_t row)
 {
-    return ((b * a->s + row / a->g) * a->k + k) * a->g + row % a->g;
+    int64_t at = ((b * a->s + row / a->g) * a->k + k) * a->g + row % a->g;
+    return (cursor){at, row % a->g, a->g, (a->k - 1) * a->g};
 }
 
-/* n query rows of width w times c into y [n, whole(w)]. */
+static inline void step(cursor *c)
+{
+    c->at++;
+    if (++c->group == c->groups) {
+        c->group = 0;
+        c->at += c->jump;
+    }
+}
+
+/* n query rows of width w times c into y [n, stride(w)]. */
 static void load_rows(const hp_attention_shape *a, int64_t b, int64_t k, int64_t row, int64_t n,
                       hp_num x, int64_t w, float c, float *y)
 {
-    int64_t ld = whole(w);
-    for (int64_t i = 0; i < n; i++) {
-        hp_num from = hp_num_at(x, row_at(a, b, k, row + i) * w);
-        for (int64_t j = 0; j < ld; j += HP_VL)
-            *(vf_mem *)(y + i * ld + j) = w > j ? c * vld(from, j, w - j) : vset(0);
+    cursor at = cursor_at(a, b, k, row);
+    for (int64_t i = 0; i < n; i++, step(&at), y += stride(w)) {
+        hp_num from = hp_num_at(x, at.at * w);
+        for (int64_t j = 0; j < whole(w); j += HP_VL)
+            *(vf_mem *)(y + j) = w > j ? c * vld(from, j, w - j) : vset(0);
     }
 }
 
@@ -126,7 +146,7 @@ static void load_rows(const hp_attention_shape *a, int64_t b, int64_t k, int64_t
 static void pack_rows(int64_t n, const float *rows, int64_t w, float *y)
 {
     for (int64_t i = 0; i < n; i += HP_MR)
-        pack_across(HP_MR, least(n - i, HP_MR), w, hp_num_f32(rows + i * whole(w)), whole(w),
+        pack_across(HP_MR, least(n - i, HP_MR), w, hp_num_f32(rows + i * stride(w)), stride(w),
                     y + i * w);
 }
 
@@ -140,11 +160,14 @@ static void pack_keys(const hp_attention_shape *a, int64_t b, int64_t k, int64_t
                     y + j * w);
 }
 
-/* The same keys as rows, [n, whole(w)]. */
+/* The same keys as rows, [n, stride(w)]. */
 static void load_keys(const hp_attention_shape *a, int64_t b, int64_t k, int64_t t, int64_t n,
                       hp_num x, int64_t w, float *y)
 {
-    pack_along(whole(w), w, n, hp_num_at(x, ((b * a->t + t) * a->k + k) * w), a->k * w, y);
+    hp_num from = hp_num_at(x, ((b * a->t + t) * a->k + k) * w);
+    for (int64_t i = 0; i < n; i++, y += stride(w), from = hp_num_at(from, a->k * w))
+        for (int64_t j = 0; j < whole(w); j += HP_VL)
+            *(vf_mem *)(y + j) = w > j ? vld(from, j, w - j) : vset(0);
 }
 
 /* C [HP_MR rows, cols] = panel of rows times panels of keys. */
@@ -154,25 +177,27 @@ static inline void scores(int64_t w, const float *rows, const float *keys, int64
         micro(w, rows, 1, HP_MR, keys + j * w, HP_NR, c + j, TILE, false);
 }
 
-/* C [HP_MR rows, width] (+)= probabilities p (row stride TILE) times n rows of x [n, width]. */
-static inline void weigh(int64_t n, const float *p, const float *x, int64_t width, float *c,
-                         bool add)
+/* C [HP_MR rows, w] (+)= probabilities p (row stride TILE) times n rows of x [n, w]. */
+static inline void weigh(int64_t n, const float *p, const float *x, int64_t w, float *c, bool add)
 {
-    for (int64_t j = 0; j < width; j += HP_NR)
-        micro(n, p, TILE, 1, x + j, width, c + j, width, add);
+    for (int64_t j = 0; j < w; j += HP_NR)
+        micro(n, p, TILE, 1, x + j, stride(w), c + j, stride(w), add);
 }
 
-/* C [HP_MR keys, width] += p^T (p: n rows, from the panel's first key on) times n rows of x. */
-static inline void weigh_across(int64_t n, const float *p, const float *x, int64_t width, float *c)
+/* C [HP_MR keys, w] += p^T (p: n rows, from the panel's first key on) times n rows of x [n, w]. */
+static inline void weigh_across(int64_t n, const float *p, const float *x, int64_t w, float *c)
 {
-    for (int64_t j = 0; j < width; j += HP_NR)
-        micro(n, p, 1, TILE, x + j, width, c + j, width, true);
+    for (int64_t j = 0; j < w; j += HP_NR)
+        micro(n, p, 1, TILE, x + j, stride(w), c + j, stride(w), true);
 }
 
-/* Running maximum and sum of a query row, and its unnormalised output. */
+/* A tile of query rows on its way through the keys: packed queries, running maximum and sum of each row, and
+ * its unnormalised output [TILE, stride(dv)]. */
 typedef struct online {
+    int64_t row, n, w; /* w: width of the output */
+    const float *panels;
     float max[TILE], sum[TILE], *o;
-    int64_t width;
+    marks m;
 } online;
 
 /* Turns a row of scores into exp(score - max); a larger maximum first scales down what was summed. */
@@ -185,8 +210,8 @@ static void soften(online *w, int64_t r, float *row, int64_t cols)
     if (max > w->max[r]) {
         float shrink = expf(w->max[r] - max);
         w->sum[r] *= shrink;
-        for (int64_t j = 0; j < w->width; j += HP_VL)
-            *(vf_mem *)(w->o + r * w->width + j) *= shrink;
+        for (int64_t j = 0; j < w->w; j += HP_VL)
+            *(vf_mem *)(w->o + r * stride(w->w) + j) *= shrink;
         w->max[r] = max;
     }
     float base = w->max[r] > -INFINITY ? w->max[r] : 0;
@@ -198,56 +223,86 @@ static void soften(online *w, int64_t r, float *row, int64_t cols)
     w->sum[r] += vsum(sum);
 }
 
-static void store_rows(const hp_attention_shape *a, int64_t b, int64_t k, int64_t row, int64_t n,
-                       const online *w, hp_num o, float *lse)
+static void store_rows(const hp_attention_shape *a, int64_t b, int64_t k, const online *w, hp_num o,
+                       float *lse)
 {
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = row_at(a, b, k, row + i);
+    cursor c = cursor_at(a, b, k, w->row);
+    for (int64_t i = 0; i < w->n; i++, step(&c)) {
+        hp_num to = hp_num_at(o, c.at * a->dv);
+        const float *from = w->o + i * stride(a->dv);
         float inverse = w->sum[i] > 0 ? 1 / w->sum[i] : 0;
-        lse[at] = w->sum[i] > 0 ? w->max[i] + logf(w->sum[i]) : -INFINITY;
+        lse[c.at] = w->sum[i] > 0 ? w->max[i] + logf(w->sum[i]) : -INFINITY;
         for (int64_t j = 0; j < a->dv; j += HP_VL)
-            vst(o, at * a->dv + j, a->dv - j, *(vf_mem *)(w->o + i * w->width + j) * inverse);
+            vst(to, j, a->dv - j, *(const vf_mem *)(from + j) * inverse);
     }
 }
 
-void HP_SIMD(hp_attention_rows)(const hp_attention_shape *a, int64_t b, int64_t k, int64_t row,
-                                hp_num q, hp_num keys, hp_num values, hp_num o, float *lse)
+/* Begins tile `w` at its row; `rows` is room for its queries before packing. */
+static void begin(const hp_attention_shape *a, int64_t b, int64_t k, hp_num q, float *rows,
+                  float *panels, online *w)
 {
-    int64_t n = least(a->s * a->g - row, TILE), d = a->d, wv = whole(a->dv);
-    LOCAL(rows, TILE * whole(d));
-    LOCAL(panels, TILE * d);
-    LOCAL(kt, TILE * d);
-    LOCAL(v, TILE * wv);
-    LOCAL(out, TILE * wv);
-    LOCAL(p, TILE * TILE);
-    online w = {.o = out, .width = wv};
-    marks mq, mk;
-    mark_rows(a, b, row, n, &mq);
-    load_rows(a, b, k, row, n, q, d, a->scale, rows);
-    pack_rows(n, rows, d, panels);
-    memset(out, 0, sizeof out);
-    for (int64_t i = 0; i < TILE; i++)
-        w.max[i] = -INFINITY;
-    for (int64_t t = 0; t < a->t; t += TILE) {
-        int64_t tn = least(a->t - t, TILE);
-        mark_keys(a, b, t, tn, &mk);
-        if (hidden(&mq, &mk))
-            continue;
-        bool clear = open(&mq, &mk, tn);
-        pack_keys(a, b, k, t, tn, keys, d, kt);
-        load_keys(a, b, k, t, tn, values, a->dv, v);
-        for (int64_t i = 0; i < n; i += HP_MR) {
-            int64_t see = seen(&mq, i, n, &mk, tn), cols = whole(see);
-            scores(d, panels + i * d, kt, cols, p + i * TILE);
-            for (int64_t r = i; r < least(i + HP_MR, n); r++) {
-                if (!clear)
-                    mask_row(&mq, r, &mk, cols, p + r * TILE);
-                soften(&w, r, p + r * TILE, cols);
-            }
-            weigh(see, p + i * TILE, v, wv, out + i * wv, true);
-        }
+    mark_rows(a, b, w->row, w->n, &w->m);
+    load_rows(a, b, k, w->row, w->n, q, a->d, a->scale, rows);
+    pack_rows(w->n, rows, a->d, panels);
+    w->panels = panels;
+    w->w = a->dv;
+    memset(w->o, 0, (size_t)(TILE * stride(a->dv)) * sizeof *w->o);
+    for (int64_t i = 0; i < TILE; i++) {
+        w->max[i] = -INFINITY;
+        w->sum[i] = 0;
     }
-    store_rows(a, b, k, row, n, &w, o, lse);
+}
+
+/* Takes tile `w` past n keys. */
+static void pass(const hp_attention_shape *a, online *w, const marks *m, int64_t n, const float *kt,
+                 const float *v, float *p)
+{
+    bool clear = open(&w->m, m, n);
+    for (int64_t i = 0; i < w->n; i += HP_MR) {
+        int64_t see = seen(&w->m, i, w->n, m, n), cols = whole(see);
+        scores(a->d, w->panels + i * a->d, kt, cols, p + i * TILE);
+        for (int64_t r = i; r < least(i + HP_MR, w->n); r++) {
+            if (!clear)
+                mask_row(&w->m, r, m, cols, p + r * TILE);
+            soften(w, r, p + r * TILE, cols);
+        }
+        weigh(see, p + i * TILE, v, a->dv, w->o + i * stride(a->dv), true);
+    }
+}
+
+void HP_SIMD(hp_attention_rows)(const hp_attention_shape *a, int64_t b, int64_t k, int64_t row0,
+                                int64_t row1, hp_num q, hp_num keys, hp_num values, hp_num o,
+                                float *lse)
+{
+    int64_t d = a->d, sv = stride(a->dv), tiles = (row1 - row0 + TILE - 1) / TILE;
+    LOCAL(panels, tiles * TILE * d);
+    LOCAL(out, tiles * TILE * sv);
+    LOCAL(kt, TILE * d);
+    LOCAL(v, TILE * (stride(d) > sv ? stride(d) : sv)); /* queries, then values */
+    LOCAL(p, TILE * TILE);
+    online w[HP_ATTENTION_SPAN];
+    marks m;
+    for (int64_t i = 0; i < tiles; i++) {
+        w[i].row = row0 + i * TILE;
+        w[i].n = least(row1 - w[i].row, TILE);
+        w[i].o = out + i * TILE * sv;
+        begin(a, b, k, q, v, panels + i * TILE * d, &w[i]);
+    }
+    for (int64_t t = 0; t < a->t; t += TILE) {
+        int64_t n = least(a->t - t, TILE), from = 0;
+        mark_keys(a, b, t, n, &m);
+        while (from < tiles && hidden(&w[from].m, &m))
+            from++;
+        if (from == tiles)
+            continue;
+        pack_keys(a, b, k, t, n, keys, d, kt);
+        load_keys(a, b, k, t, n, values, a->dv, v);
+        for (int64_t i = from; i < tiles; i++)
+            if (!hidden(&w[i].m, &m))
+                pass(a, &w[i], &m, n, kt, v, p);
+    }
+    for (int64_t i = 0; i < tiles; i++)
+        store_rows(a, b, k, &w[i], o, lse);
 }
 
 void HP_SIMD(hp_attention_delta)(int64_t rows, int64_t dv, hp_num o, hp_num dy, float *delta)
@@ -275,10 +330,10 @@ static void load_queries(const hp_attention_grads *w, int64_t b, int64_t k, quer
     load_rows(a, b, k, x->row, x->n, w->dy, a->dv, 1, x->dy);
     pack_rows(x->n, x->q, a->d, x->q_panels);
     pack_rows(x->n, x->dy, a->dv, x->dy_panels);
-    for (int64_t i = 0; i < x->n; i++) {
-        int64_t at = row_at(a, b, k, x->row + i);
-        x->lse[i] = w->lse[at];
-        x->delta[i] = w->delta[at];
+    cursor c = cursor_at(a, b, k, x->row);
+    for (int64_t i = 0; i < x->n; i++, step(&c)) {
+        x->lse[i] = w->lse[c.at];
+        x->delta[i] = w->delta[c.at];
     }
 }
 
@@ -302,6 +357,9 @@ typedef struct key_tile {
     marks m;
 } key_tile;
 
+/* Tiles of keys that share a load of queries, where they fit into the cache together. */
+enum { SPAN = 2 };
+
 /* p and ds of one pair of tiles, [TILE, TILE] each. */
 static void probabilities(const hp_attention_shape *a, const query_tile *x, const key_tile *y,
                           float *p, float *ds)
@@ -323,27 +381,33 @@ static void probabilities(const hp_attention_shape *a, const query_tile *x, cons
 static void add_keys(const hp_attention_shape *a, const query_tile *x, const key_tile *y,
                      const float *p, const float *ds)
 {
-    int64_t wd = whole(a->d), wv = whole(a->dv);
+    int64_t sd = stride(a->d), sv = stride(a->dv);
     for (int64_t j = 0; j < y->n; j += HP_MR) {
         int64_t r = first_row(&x->m, x->n, &y->m, j, y->n), at = r * TILE + j;
-        weigh_across(x->n - r, p + at, x->dy + r * wv, wv, y->dv + j * wv);
-        weigh_across(x->n - r, ds + at, x->q + r * wd, wd, y->dk + j * wd);
+        weigh_across(x->n - r, p + at, x->dy + r * sv, a->dv, y->dv + j * sv);
+        weigh_across(x->n - r, ds + at, x->q + r * sd, a->d, y->dk + j * sd);
     }
 }
 
-/* dq += scale ds k, through `sum` [TILE, whole(d)]. */
+/* sum [TILE, stride(d)] (+)= ds k. */
+static void sum_queries(const hp_attention_shape *a, const query_tile *x, const key_tile *y,
+                        const float *ds, float *sum, bool add)
+{
+    int64_t sd = stride(a->d);
+    for (int64_t i = 0; i < x->n; i += HP_MR)
+        weigh(seen(&x->m, i, x->n, &y->m, y->n), ds + i * TILE, y->k, a->d, sum + i * sd, add);
+}
+
+/* dq += scale sum. */
 static void add_queries(const hp_attention_grads *w, int64_t b, int64_t k, const query_tile *x,
-                        const key_tile *y, const float *ds, float *sum)
+                        const float *sum)
 {
     const hp_attention_shape *a = w->a;
-    int64_t wd = whole(a->d);
-    for (int64_t i = 0; i < x->n; i += HP_MR)
-        weigh(seen(&x->m, i, x->n, &y->m, y->n), ds + i * TILE, y->k, wd, sum + i * wd, false);
-    for (int64_t i = 0; i < x->n; i++) {
-        hp_num to = hp_num_f32(w->dq + row_at(a, b, k, x->row + i) * a->d);
+    cursor c = cursor_at(a, b, k, x->row);
+    for (int64_t i = 0; i < x->n; i++, step(&c), sum += stride(a->d)) {
+        hp_num to = hp_num_f32(w->dq + c.at * a->d);
         for (int64_t j = 0; j < a->d; j += HP_VL)
-            vst(to, j, a->d - j,
-                vld(to, j, a->d - j) + a->scale * *(vf_mem *)(sum + i * wd + j));
+            vst(to, j, a->d - j, vld(to, j, a->d - j) + a->scale * *(const vf_mem *)(sum + j));
     }
 }
 
@@ -353,50 +417,82 @@ static void store_keys(const hp_attention_shape *a, int64_t b, int64_t k, const 
     for (int64_t i = 0; i < y->n && to.p; i++)
         for (int64_t j = 0; j < w; j += HP_VL)
             vst(to, ((b * a->t + y->t + i) * a->k + k) * w + j, w - j,
-                *(const vf_mem *)(sum + i * whole(w) + j));
+                *(const vf_mem *)(sum + i * stride(w) + j));
+}
+
+static void load_key_tile(const hp_attention_grads *w, int64_t b, int64_t k, key_tile *y)
+{
+    const hp_attention_shape *a = w->a;
+    mark_keys(a, b, y->t, y->n, &y->m);
+    pack_keys(a, b, k, y->t, y->n, w->keys, a->d, y->kt);
+    pack_keys(a, b, k, y->t, y->n, w->values, a->dv, y->vt);
+    load_keys(a, b, k, y->t, y->n, w->keys, a->d, y->k);
+    memset(y->dk, 0, (size_t)(TILE * stride(a->d)) * sizeof *y->dk);
+    memset(y->dv, 0, (size_t)(TILE * stride(a->dv)) * sizeof *y->dv);
+}
+
+/* One tile of query rows against up to SPAN tiles of keys. Room: p and ds [TILE, TILE], sum [TILE, stride(d)]. */
+static void meet(const hp_attention_grads *w, int64_t b, int64_t k, query_tile *x, int64_t tiles,
+                 const key_tile *y, float *p, float *ds, float *sum)
+{
+    bool any = false;
+    mark_rows(w->a, b, x->row, x->n, &x->m);
+    for (int64_t i = 0; i < tiles; i++) {
+        if (hidden(&x->m, &y[i].m))
+            continue;
+        if (!any)
+            load_queries(w, b, k, x);
+        probabilities(w->a, x, &y[i], p, ds);
+        if (w->dk.p || w->dv.p)
+            add_keys(w->a, x, &y[i], p, ds);
+        if (w->dq)
+            sum_queries(w->a, x, &y[i], ds, sum, any);
+        any = true;
+    }
+    if (any && w->dq)
+        add_queries(w, b, k, x, sum);
 }
 
 void HP_SIMD(hp_attention_back)(const hp_attention_grads *w, int64_t b, int64_t k, int64_t row0,
                                 int64_t row1, int64_t t0, int64_t t1)
 {
     const hp_attention_shape *a = w->a;
-    int64_t d = a->d, dv = a->dv, wd = whole(d), wv = whole(dv);
-    LOCAL(q, TILE * wd);
+    int64_t d = a->d, dv = a->dv, sd = stride(d), sv = stride(dv), span = d + dv <= 256 ? SPAN : 1;
+    LOCAL(q, TILE * sd);
     LOCAL(q_panels, TILE * d);
-    LOCAL(dy, TILE * wv);
+    LOCAL(dy, TILE * sv);
     LOCAL(dy_panels, TILE * dv);
-    LOCAL(kr, TILE * wd);
-    LOCAL(kt, TILE * d);
-    LOCAL(vt, TILE * dv);
-    LOCAL(sum_k, TILE * wd);
-    LOCAL(sum_v, TILE * wv);
-    LOCAL(sum_q, TILE * wd);
+    LOCAL(k_rows, span * TILE * sd);
+    LOCAL(kt, span * TILE * d);
+    LOCAL(vt, span * TILE * dv);
+    LOCAL(dk, span * TILE * sd);
+    LOCAL(dvalues, span * TILE * sv);
+    LOCAL(sum, TILE * sd);
     LOCAL(p, TILE * TILE);
     LOCAL(ds, TILE * TILE);
     query_tile x = {.q = q, .q_panels = q_panels, .dy = dy, .dy_panels = dy_panels};
-    key_tile y = {.k = kr, .kt = kt, .vt = vt, .dk = sum_k, .dv = sum_v};
-    for (y.t = t0; y.t < t1; y.t += TILE) {
-        y.n = least(t1 - y.t, TILE);
-        mark_keys(a, b, y.t, y.n, &y.m);
-        pack_keys(a, b, k, y.t, y.n, w->keys, d, kt);
-        pack_keys(a, b, k, y.t, y.n, w->values, dv, vt);
-        load_keys(a, b, k, y.t, y.n, w->keys, d, kr);
-        memset(sum_k, 0, sizeof sum_k);
-        memset(sum_v, 0, sizeof sum_v);
+    key_tile y[SPAN];
+    for (int64_t t = t0; t < t1; t += span * TILE) {
+        int64_t tiles = least((t1 - t + TILE - 1) / TILE, span);
+        for (int64_t i = 0; i < tiles; i++) {
+            int64_t at = t + i * TILE, row = i * TILE;
+            y[i] = (key_tile){.n = least(t1 - at, TILE),
+                              .t = at,
+                              .k = k_rows + row * sd,
+                              .kt = kt + row * d,
+                              .vt = vt + row * dv,
+                              .dk = dk + row * sd,
+                              .dv = dvalues + row * sv};
+            load_key_tile(w, b, k, &y[i]);
+        }
         for (x.row = row0; x.row < row1; x.row += TILE) {
             x.n = least(row1 - x.row, TILE);
-            mark_rows(a, b, x.row, x.n, &x.m);
-            if (hidden(&x.m, &y.m))
-                continue;
-            load_queries(w, b, k, &x);
-            probabilities(a, &x, &y, p, ds);
-            if (w->dk.p || w->dv.p)
-                add_keys(a, &x, &y, p, ds);
-            if (w->dq)
-                add_queries(w, b, k, &x, &y, ds, sum_q);
+            meet(w, b, k, &x, tiles, y, p, ds, sum);
         }
-        store_keys(a, b, k, &y, sum_k, d, w->dk);
-        store_keys(a, b, k, &y, sum_v, dv, w->dv);
+        for (int64_t i = 0; i < tiles; i++) {
+            store_keys(a, b, k, &y[i], y[i].dk, d, w->dk);
+            store_keys(a, b, k, &y[i], y[i].dv, dv, w->dv);
+        }
     }
 }
 

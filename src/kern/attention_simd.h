@@ -6,13 +6,14 @@
 #include "kern/level.h"
 #include "kern/num.h"
 
-enum { HP_ATTENTION_TILE = 96 }; /* query rows and keys a tile */
+/* Query rows and keys a tile, and tiles of query rows that share a pass over the keys at most. */
+enum { HP_ATTENTION_TILE = 96, HP_ATTENTION_SPAN = 4 };
 
-/* The query rows of one (batch, key head) are numbered s * g + group; a tile is HP_ATTENTION_TILE of them from
- * `row` on. */
+/* The query rows of one (batch, key head) are numbered s * g + group. Attention of rows row0 .. row1-1, at most
+ * HP_ATTENTION_SPAN tiles, over all keys. */
 HP_SIMD_DECLARE(void, hp_attention_rows,
-                (const hp_attention_shape *a, int64_t b, int64_t k, int64_t row, hp_num q,
-                 hp_num keys, hp_num values, hp_num o, float *lse));
+                (const hp_attention_shape *a, int64_t b, int64_t k, int64_t row0, int64_t row1,
+                 hp_num q, hp_num keys, hp_num values, hp_num o, float *lse));
 
 /* delta[r] = o[r] . dy[r]. */
 HP_SIMD_DECLARE(void, hp_attention_delta,

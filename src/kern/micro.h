@@ -47,48 +47,55 @@ static inline __attribute__((always_inline)) void micro(int64_t k, const float *
     }
 }
 
-typedef float v4f __attribute__((vector_size(16)));
-typedef float v4f_mem __attribute__((vector_size(16), aligned(4), may_alias));
+#if HP_VL == 16
+#define HP_ZIP_LOW(a, b)                                                                           \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HP_ZIP_HIGH(a, b)                                                                          \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#elif HP_VL == 8
+#define HP_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HP_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#else
+#define HP_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HP_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#endif
 
-static inline v4f load4(hp_num x, int64_t i)
+/* Transposes HP_VL vectors by rounds of perfect shuffles: log2(HP_VL) rounds bring row i to lane i. */
+static inline __attribute__((always_inline)) void transpose(vf *r)
 {
-    if (x.t == HP_NUM_BF16)
-        return (v4f){hp_num_get(x, i), hp_num_get(x, i + 1), hp_num_get(x, i + 2),
-                     hp_num_get(x, i + 3)};
-    return *(const v4f_mem *)((const float *)x.p + i);
-}
-
-/* y[l * ldy + r] = x[r * ldx + l] for r, l < 4. */
-static inline void transpose4(hp_num x, int64_t at, int64_t ldx, float *y, int64_t ldy)
-{
-    v4f r0 = load4(x, at), r1 = load4(x, at + ldx), r2 = load4(x, at + 2 * ldx),
-        r3 = load4(x, at + 3 * ldx);
-    v4f a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5),
-        b = __builtin_shufflevector(r2, r3, 0, 4, 1, 5),
-        c = __builtin_shufflevector(r0, r1, 2, 6, 3, 7),
-        d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-    *(v4f_mem *)y = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-    *(v4f_mem *)(y + ldy) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-    *(v4f_mem *)(y + 2 * ldy) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-    *(v4f_mem *)(y + 3 * ldy) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+#pragma GCC unroll 4
+    for (int step = 1; step < HP_VL; step *= 2) {
+        vf t[HP_VL];
+#pragma GCC unroll 8
+        for (int i = 0; i < HP_VL / 2; i++) {
+            t[2 * i] = HP_ZIP_LOW(r[i], r[i + HP_VL / 2]);
+            t[2 * i + 1] = HP_ZIP_HIGH(r[i], r[i + HP_VL / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < HP_VL; i++)
+            r[i] = t[i];
+    }
 }
 
 /* One panel, transposed: y[l * width + r] = x[r * ldx + l] for l < k and r < rows; 0 for rows <= r < width. */
-static inline void pack_across(int64_t width, int64_t rows, int64_t k, hp_num x, int64_t ldx,
-                               float *y)
+static inline __attribute__((always_inline)) void pack_across(int64_t width, int64_t rows,
+                                                              int64_t k, hp_num x, int64_t ldx,
+                                                              float *y)
 {
-    int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
-        int64_t l = 0;
-        for (; l + 4 <= k; l += 4)
-            transpose4(x, r * ldx + l, ldx, y + l * width + r, width);
-        for (; l < k; l++)
-            for (int64_t i = r; i < r + 4; i++)
-                y[l * width + i] = hp_num_get(x, i * ldx + l);
+    for (int64_t r = 0; r < width; r += HP_VL) {
+        size_t bytes = (size_t)(width - r < HP_VL ? width - r : HP_VL) * sizeof(float);
+        for (int64_t l = 0; l < k; l += HP_VL) {
+            vf v[HP_VL];
+#pragma GCC unroll 16
+            for (int64_t i = 0; i < HP_VL; i++)
+                v[i] = r + i < rows ? vld(x, (r + i) * ldx + l, k - l) : vset(0);
+            transpose(v);
+#pragma GCC unroll 16
+            for (int64_t i = 0; i < HP_VL; i++)
+                if (l + i < k)
+                    memcpy(y + (l + i) * width + r, &v[i], bytes);
+        }
     }
-    for (; r < width; r++)
-        for (int64_t l = 0; l < k; l++)
-            y[l * width + r] = r < rows ? hp_num_get(x, r * ldx + l) : 0;
 }
 
 /* One panel, as it lies: y[l * width + j] = x[l * ldx + j] for l < k and j < cols; 0 for cols <= j < width. */

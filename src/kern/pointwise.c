@@ -50,6 +50,11 @@ void hp_copy(int64_t n, hp_num x, hp_num y, int threads)
 void hp_fill(int64_t n, float v, hp_num y, int threads)
 {
     HP_TEAM_FOR(threads, n)
-    for (int64_t i = 0; i < n; i += HP_TEAM_BLOCK)
-        hp_fill_ref(hp_team_min(n - i, HP_TEAM_BLOCK), v, hp_num_at(y, i));
+    for (int64_t i = 0; i < n; i += HP_TEAM_BLOCK) {
+        int64_t m = hp_team_min(n - i, HP_TEAM_BLOCK);
+        if (v == 0)
+            memset(hp_num_at(y, i).p, 0, (size_t)(m * hp_num_bytes(y.t)));
+        else
+            hp_fill_ref(m, v, hp_num_at(y, i));
+    }
 }

@@ -141,25 +141,43 @@ static inline vf vrest(vf x, int64_t left, float v)
     return x;
 }
 
+/* Lane j of `half` lanes on comes to lane j. */
+#if HP_VL == 16
+#define HP_LOWER(v, half)                                                                          \
+    __builtin_shufflevector(v, v, (half), (half) + 1, (half) + 2, (half) + 3, (half) + 4,          \
+                            (half) + 5, (half) + 6, (half) + 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#elif HP_VL == 8
+#define HP_LOWER(v, half)                                                                          \
+    __builtin_shufflevector(v, v, (half), (half) + 1, (half) + 2, (half) + 3, 4, 5, 6, 7)
+#else
+#define HP_LOWER(v, half) __builtin_shufflevector(v, v, (half), (half) + 1, 2, 3)
+#endif
+
 /* Sum of lanes, pairwise. */
 static inline float vsum(vf v)
 {
-    float s[HP_VL];
-    memcpy(s, &v, sizeof v);
-    for (int half = HP_VL / 2; half > 0; half /= 2)
-        for (int j = 0; j < half; j++)
-            s[j] += s[j + half];
-    return s[0];
+#if HP_VL == 16
+    v += HP_LOWER(v, 8);
+#endif
+#if HP_VL >= 8
+    v += HP_LOWER(v, 4);
+#endif
+    v += HP_LOWER(v, 2);
+    v += HP_LOWER(v, 1);
+    return v[0];
 }
 
 static inline float vtop(vf v)
 {
-    float s[HP_VL];
-    memcpy(s, &v, sizeof v);
-    for (int half = HP_VL / 2; half > 0; half /= 2)
-        for (int j = 0; j < half; j++)
-            s[j] = s[j] > s[j + half] ? s[j] : s[j + half];
-    return s[0];
+#if HP_VL == 16
+    v = vmax(v, HP_LOWER(v, 8));
+#endif
+#if HP_VL >= 8
+    v = vmax(v, HP_LOWER(v, 4));
+#endif
+    v = vmax(v, HP_LOWER(v, 2));
+    v = vmax(v, HP_LOWER(v, 1));
+    return v[0];
 }
 
 /* exp with 1.5 units in the last place: x = n ln 2 + r, |r| <= ln 2 / 2, e^r by its Taylor polynomial of

@@ -20,7 +20,7 @@ static void reductions(void)
                     hp_reduce_flat((hp_rop)op, n_in, in, n, two.x, 2);
                     judge(one, two, ref);
                 }
-    verdict("a reduction", 0);
+    verdict("a reduction", "reduce");
 }
 
 static void meanings(void)

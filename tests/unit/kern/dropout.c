@@ -29,7 +29,7 @@ static void boxes(void)
             hp_dropout(&at[i], x.x, two.x, 2);
             judge(one, two, ref);
         }
-    verdict("dropout of a box", 1e-7);
+    verdict("dropout of a box", "dropout");
 }
 
 static void addressed(void)

@@ -24,7 +24,7 @@ static void lookups(void)
             hp_embed_dw(n, w, lo, len, token, dy.x, d_two.x, t & 1, 2);
             judge(d_one, d_two, dw);
         }
-    verdict("a look-up or its gradient", 1e-6);
+    verdict("a look-up or its gradient", "embed");
 }
 
 /* The parts of a split vocabulary add up to the whole. */

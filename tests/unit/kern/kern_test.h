@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "kern/level.h"
 #include "kern/num.h"
+#include "kern/registry.h"
 
 #include "tap.h"
 
@@ -112,9 +113,10 @@ static __attribute__((unused)) void judge(tensor one, tensor two, tensor ref)
         note("an infinite error");
 }
 
-/* verdict ends a run of judged cases. bf16 results may be off by a rounding: 2^-7 of the largest. */
-static __attribute__((unused)) void verdict(const char *what, double tolerance)
+/* verdict ends a run of judged cases of kernel `name`, whose row has the tolerance. bf16 results may be off by a rounding: 2^-7 of the largest. */
+static __attribute__((unused)) void verdict(const char *what, const char *name)
 {
+    double tolerance = hp_kern_tolerance(name);
     const char *level = hp_level_name(hp_level_now());
     if (!ok(so_far.cases > 0 && so_far.worst <= tolerance && so_far.worst16 <= 0x1p-7,
             "%s at %s agrees with its reference", what, level))

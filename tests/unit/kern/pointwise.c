@@ -19,7 +19,7 @@ static void sums(void)
             hp_add(n_in, in, sizes[i], two.x, 2);
             judge(one, two, ref);
         }
-    verdict("a sum", 0);
+    verdict("a sum", "add");
 }
 
 static void maps(void)
@@ -46,7 +46,7 @@ static void maps(void)
             hp_fill(n, -1.5f, two.x, 2);
             judge(one, two, ref);
         }
-    verdict("a product, scaling, copy or constant", 0);
+    verdict("a product, scaling, copy or constant", "mul");
 }
 
 static void storage(void)

@@ -17,7 +17,7 @@ static void rotations(void)
             hp_rope(rows, heads, d, pos, 500000, t & 2, x.x, two.x, 2);
             judge(one, two, ref);
         }
-    verdict("rope", 1e-6);
+    verdict("rope", "rope");
 }
 
 static void back(void)

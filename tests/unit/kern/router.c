@@ -47,7 +47,7 @@ static void all(void)
             one_shape(&shapes[i], v & 1, v & 2);
     is_int(differing, 0, "the router at %s chooses as its reference does",
            hp_level_name(hp_level_now()));
-    verdict("the router or its gradient", 1e-5);
+    verdict("the router or its gradient", "router");
 }
 
 static void choices(void)
