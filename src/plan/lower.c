@@ -16,20 +16,31 @@ static const char *unique(lowering *w, hp_map *names, const char *name)
     return s;
 }
 
-/* Rows a rank must have room for: every choice of its tokens where the experts are not split; else `headroom` times the balanced share, never more than can come. */
-static int64_t routed_rows(const lowering *w, int tensor, const hp_layout *l, const hp_shape *shape)
+/* Rows a rank can get at most, and gets when all experts are chosen equally often. */
+static void routed_share(const lowering *w, const hp_layout *l, const hp_shape *shape, int64_t k, int64_t *most, double *balanced)
 {
-    const hp_tensor *t = &w->r->g->tensor[tensor];
-    const hp_shape *route = &w->r->shape[t->route];
-    int64_t k = route->size[route->nd - 1], most = 0;
+    *most = 0;
+    *balanced = 0;
     for (int rank = 0; rank < w->p->mesh.n_ranks; rank++) {
         hp_box b = hp_layout_box(&w->p->mesh, l, shape, rank);
         int64_t experts = b.hi[2] - b.lo[2], tokens = (b.hi[0] - b.lo[0]) * (b.hi[1] - b.lo[1]);
         int64_t rows = tokens * (k < experts ? k : experts);
-        if (rows > most)
-            most = rows;
+        double even = (double)(tokens * k) * (double)experts / (double)shape->size[2];
+        *most = rows > *most ? rows : *most;
+        *balanced = even > *balanced ? even : *balanced;
     }
-    return most;
+}
+
+/* Rows a buffer has room for: all that can come while those are few bytes, else `headroom` times the balanced share (never more than can come). */
+static int64_t routed_rows(const lowering *w, int tensor, const hp_layout *l, const hp_shape *shape)
+{
+    enum { FEW = 4 << 20 };
+    const hp_shape *route = &w->r->shape[w->r->g->tensor[tensor].route];
+    int64_t most;
+    double balanced;
+    routed_share(w, l, shape, route->size[route->nd - 1], &most, &balanced);
+    int64_t planned = (int64_t)(w->r->s->moe.headroom * balanced) + 1;
+    return most * shape->size[3] * 4 <= FEW || most < planned ? most : planned;
 }
 
 int low_buffer(lowering *w, const char *name, int tensor, hp_dtype t, const hp_shape *shape, const hp_layout *l, hp_bkind kind,

@@ -164,6 +164,9 @@ hp_err low_schedule(lowering *w);
 /* low_program builds the program of one stage into plan->program[stage]; the price functions are borrowed. */
 hp_err low_program(hp_resolved *r, hp_plan *plan, int stage, const hp_price *price, hp_errmsg *e);
 
+/* low_pass_in_place lets results lie on inputs that nobody reads any more (pass_inplace.c). */
+void low_pass_in_place(hp_program *p);
+
 /* low_addresses gives every buffer its offset and the scopes their sizes. */
 void low_addresses(hp_program *p);
 

@@ -91,6 +91,7 @@ hp_err low_program(hp_resolved *r, hp_plan *plan, int stage, const hp_price *pri
         *p = (hp_program){0};
     } else {
         finish(&w);
+        low_pass_in_place(p);
         low_addresses(p);
     }
     drop(&w);
