@@ -17,7 +17,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-enum { SPINS = 4000, NAP_NS = 50000000 }; /* sleepers look for a cancel now and then */
+enum {
+    SPINS = 1000,      /* about as long as waking a sleeper takes */
+    NAP_NS = 50000000, /* sleepers look for a cancel now and then */
+};
 
 typedef struct worker {
     hp_engine *g;
