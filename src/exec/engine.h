@@ -16,6 +16,7 @@
 
 /* Phases of a collective instance, each a round of shares. */
 typedef enum hp_coll_phase {
+    HP_PHASE_NONE, /* before the last member has arrived */
     HP_PHASE_ROWS, /* routed: every rank lists its rows */
     HP_PHASE_MOVE, /* pieces go to their destination, or to staging memory */
     HP_PHASE_OUT,  /* staged: every rank copies its new box out */

@@ -225,7 +225,7 @@ static void arrive(hp_engine *g, hp_side *s, int rank, int inst)
     m->xfer_ns = now(g);
     for (int i = 0; i < gr->size; i++)
         span(g, s, gr->member[group * gr->size + i], inst)->xfer_ns = m->xfer_ns;
-    m->phase = HP_PHASE_ROWS - 1;
+    m->phase = HP_PHASE_NONE;
     if (!next_phase(g, s, m, group, inst))
         end_meet(g, s, rank, inst);
 }

@@ -113,8 +113,10 @@ static hp_err inject(const hp_engine *g, const hp_info *in, hp_errmsg *e)
 {
     if (!g->inject_glob || !hp_glob_match(g->inject_glob, in->task->name))
         return HP_OK;
-    if (g->inject == SIGABRT || g->inject == SIGSEGV)
+    if (g->inject == SIGABRT || g->inject == SIGSEGV) {
+        signal(g->inject, SIG_DFL);
         raise(g->inject);
+    }
     return hp_fail(e, HP_EINTERNAL, "failed as HPBENCH_INJECT asks");
 }
 
