@@ -11,11 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a program updates a parameter. */
+/* Where a program updates a parameter from a complete gradient. */
 typedef struct update {
     int program, tensor;
     int grad, param; /* buffers */
 } update;
+
+/* A persistent buffer that holds a parameter after the step: as stored, or a master copy. */
+typedef struct holder {
+    int program, buffer, tensor;
+} holder;
 
 /* A value of the reference, kept: [tensor][micro + 1]. */
 typedef struct kept {
@@ -37,6 +42,8 @@ typedef struct check {
     hp_gather *seen;
     int n_updates;
     update *update;
+    int n_holders;
+    holder *holder;
     bool *is_grad[64]; /* per program: buffers that hold a complete gradient */
     double loss;
     pthread_mutex_t lock;
@@ -141,6 +148,29 @@ static void find_updates(check *c)
     }
 }
 
+static bool is_master(const check *c, int program, int buffer)
+{
+    for (int i = 0; i < c->n_updates; i++)
+        if (c->update[i].program == program && c->update[i].param == buffer)
+            return true;
+    return false;
+}
+
+static void find_holders(check *c)
+{
+    int cap = 0;
+    for (int i = 0; i < c->p->n_programs; i++)
+        for (int b = 0; b < c->p->program[i].n_buffers; b++) {
+            const hp_buffer *buf = &c->p->program[i].buffer[b];
+            int t = tensor_of(c, i, b);
+            if (buf->scope != HP_S_PERSIST || t < 0 || c->g->tensor[t].kind != HP_T_PARAM ||
+                (buf->kind != HP_B_PARAMS && !is_master(c, i, b)))
+                continue;
+            c->holder = hp_grow(c->holder, &cap, c->n_holders + 1, sizeof *c->holder);
+            c->holder[c->n_holders++] = (holder){i, b, t};
+        }
+}
+
 /* --- router choices --- */
 
 static bool chosen(const float *row, int64_t k, float e)
@@ -231,8 +261,8 @@ static void on_step(void *ctx, const hp_exec_metrics *m)
 static void on_final(void *ctx, int program, int rank, int buffer, const hp_operand *o)
 {
     check *c = ctx;
-    for (int i = 0; i < c->n_updates; i++)
-        if (c->update[i].program == program && c->update[i].param == buffer)
+    for (int i = 0; i < c->n_holders; i++)
+        if (c->holder[i].program == program && c->holder[i].buffer == buffer)
             hp_gather_put(c->seen, program, buffer, -1, rank, o);
 }
 
@@ -357,8 +387,10 @@ static void find_missing(check *c)
     }
 }
 
-/* The largest |a-b| of a parameter in units of its limit; a's gradient is in `grad`. */
-static double param_error(const check *c, int tensor, const float *a, const float *grad)
+/* The largest |a-b| of a parameter in units of its limit; a's gradient is in `grad`, `rounding` is that of a's type. sqrt v is the smaller of the two
+ * sides': a gradient that is noise may have either sign, and Adam makes whole steps of both. */
+static double param_error(const check *c, int tensor, const float *a, const float *grad,
+                          double rounding)
 {
     const hp_train *t = &c->g->train;
     const float *b = hp_interp_param(c->ref, tensor), *g = hp_interp_grad(c->ref, tensor),
@@ -370,8 +402,10 @@ static double param_error(const check *c, int tensor, const float *a, const floa
         most = fmax(most, fabs((double)b[i]));
     for (int64_t i = 0; i < n; i++) {
         double dg = fabs((double)grad[i] - (double)g[i]) * clip;
-        double root = v ? sqrt((double)v[i] / (1 - t->beta2)) : 0;
-        double limit = 1e-5 * most + (t->sgd ? lr * dg : lr * fmin(2, dg / (root + t->eps)));
+        double root =
+            v ? fmin(sqrt((double)v[i] / (1 - t->beta2)), fabs((double)grad[i]) * clip) : 0;
+        double limit = 1e-5 * most + rounding * fmax(fabs((double)a[i]), fabs((double)b[i])) +
+                       (t->sgd ? lr * dg : lr * fmin(2, dg / (root + t->eps)));
         double d = fabs((double)a[i] - (double)b[i]);
         double x = d == 0 ? 0 : isnan(d) || limit <= 0 ? INFINITY : d / limit;
         worst = fmax(worst, x);
@@ -379,20 +413,40 @@ static double param_error(const check *c, int tensor, const float *a, const floa
     return worst;
 }
 
+static const update *update_of(const check *c, int tensor)
+{
+    for (int i = 0; i < c->n_updates; i++)
+        if (c->update[i].tensor == tensor)
+            return &c->update[i];
+    return NULL;
+}
+
+static double holder_error(const check *c, const holder *h, float *whole, float *grad)
+{
+    const update *u = update_of(c, h->tensor);
+    double worst = 0,
+           rounding = c->p->program[h->program].buffer[h->buffer].dtype == HP_BF16 ? 0x1p-8 : 0;
+    int copies = hp_gather_copies(c->seen, h->program, h->buffer, NULL);
+    if (!u || !hp_gather_whole(c->seen, u->program, u->grad, -1, 0, grad))
+        return INFINITY;
+    for (int copy = 0; copy < copies; copy++) {
+        if (!hp_gather_whole(c->seen, h->program, h->buffer, -1, copy, whole))
+            return INFINITY;
+        worst = fmax(worst, param_error(c, h->tensor, whole, grad, rounding));
+    }
+    return worst;
+}
+
 static void compare_params(check *c, float *whole, float *grad)
 {
-    for (int i = 0; i < c->n_updates; i++) {
-        const update *u = &c->update[i];
-        double worst = 0;
-        if (u->tensor < 0 || !hp_interp_grad(c->ref, u->tensor))
-            continue;
-        int copies = hp_gather_copies(c->seen, u->program, u->param, NULL);
-        bool there = hp_gather_whole(c->seen, u->program, u->grad, -1, 0, grad);
-        for (int copy = 0; copy < copies && there; copy++) {
-            there = hp_gather_whole(c->seen, u->program, u->param, -1, copy, whole);
-            worst = there ? fmax(worst, param_error(c, u->tensor, whole, grad)) : INFINITY;
-        }
-        c->r->err_params = fmax(c->r->err_params, there ? worst : INFINITY);
+    for (int i = 0; i < c->n_holders; i++) {
+        if (!hp_interp_grad(c->ref, c->holder[i].tensor))
+            continue; /* frozen */
+        double err = holder_error(c, &c->holder[i], whole, grad);
+        if (err > c->r->err_params && err > c->r->tol_params)
+            snprintf(c->r->worst_param, sizeof c->r->worst_param, "%s",
+                     c->g->tensor[c->holder[i].tensor].name);
+        c->r->err_params = fmax(c->r->err_params, err);
     }
 }
 
@@ -410,7 +464,7 @@ static void judge(check *c)
     compare_gradients(c, whole);
     find_missing(c);
     compare_params(c, whole, grad);
-    r->n_tensors = 2 * c->n_updates;
+    r->n_tensors = c->n_updates + c->n_holders;
     r->ok = r->err_loss <= r->tol_loss && r->err_grads <= r->tol_grads &&
             r->err_params <= r->tol_params && r->routing_misses == 0;
     free(grad);
@@ -488,6 +542,7 @@ static void check_fini(check *c)
     for (int i = 0; i < c->p->n_programs; i++)
         free(c->is_grad[i]);
     free(c->update);
+    free(c->holder);
     free(c->routing);
     hp_corpus_fini(&c->corpus);
     pthread_mutex_destroy(&c->lock);
@@ -512,6 +567,7 @@ hp_err hp_check(const hp_graph *g, const hp_plan *p, const hp_check_options *o, 
                        p->n_programs);
     pthread_mutex_init(&c.lock, NULL);
     find_updates(&c);
+    find_holders(&c);
     find_routing(&c);
     hp_err err = hp_corpus_open(&c.corpus, o->data, &data, e);
     if (!err)

@@ -3,7 +3,8 @@
  * The reference interpreter (op/interp.h) and the engine run one step on the same data; loss, gradients and updated parameters are compared.
  *     error of a tensor   max|a-b| / max(max|b|, 1e-3 x median of all tensors' max|b|)
  *     limits              loss 1e-5, gradients 1e-4 in f32; both 2e-2 in bf16
- *     parameters          |a-b| <= 1e-5 max|p| + lr min(2, |dg| / (sqrt v + eps)), element by element; SGD: lr |dg|
+ *     parameters          |a-b| <= 1e-5 max|p| + lr min(2, |dg| / (sqrt v + eps)), element by element, sqrt v the smaller of both
+ *                     sides'; SGD: lr |dg|
  * Every copy that replication makes is compared, so that replicas that drift apart are seen. Router choices are recorded and replayed: where
  * a split run chooses otherwise at a clear margin, that is a failure, at a tie it is counted and the reference's choice taken. When something is apart, both
  * run again with every tensor watched, and the first that differs in the order of the graph is named. Room: session.
@@ -37,6 +38,7 @@ typedef struct hp_check_report {
     double tol_loss, tol_grads, tol_params;
     double loss, loss_reference;
     char worst_tensor[160];            /* of the gradients; or what is missing */
+    char worst_param[160];             /* "" when all parameters are within their limits */
     char div_op[160], div_tensor[160]; /* first divergence, "" when none was found */
     int div_rank;                      /* device number of a rank that holds it, -1 */
     int routing_ties, routing_misses; /* tokens whose choice differed at a tie; at a clear margin */

@@ -5,6 +5,7 @@
 #include "session/recall.h"
 #include "trace/metrics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,11 +94,18 @@ void hp_outcome_describe(hp_outcome *o, const char *mode, const char *clock, con
     r->n_devices = c->built.plan->n_devices;
 }
 
-void hp_outcome_measure(hp_outcome *o)
+void hp_outcome_measure(hp_outcome *o, double step_s)
 {
     const hp_case *c = &o->c;
     bool bf16 = c->strategy->dtype && strcmp(c->strategy->dtype, "bf16") == 0;
     hp_metrics_fill(c->built.plan, o->x, &o->trace, o->result);
+    if (!isnan(step_s)) {
+        hp_result *r = o->result;
+        double tokens = (double)c->built.plan->global_batch * (double)c->built.plan->seq;
+        r->step_s = step_s;
+        r->tokens_per_s = tokens / step_s;
+        r->tokens_per_s_per_device = r->tokens_per_s / r->n_devices;
+    }
     hp_metrics_flops(c->built.plan, o->result);
     hp_metrics_cluster(c->built.plan, o->x, &o->trace, c->cluster,
                        bf16 ? HP_RATE_BF16 : HP_RATE_F32, o->result);

@@ -28,10 +28,10 @@ void hp_outcome_fini(hp_outcome *o);
 void hp_outcome_copy_trace(hp_outcome *o, const hp_step_trace *t);
 
 /* hp_outcome_describe makes o->result with names, strategy and hashes; hp_outcome_measure fills it with the figures of o->trace and
- * what cluster and build assumed. */
+ * what cluster and build assumed; the step takes `step_s` seconds, or as long as the trace when that is NAN. */
 void hp_outcome_describe(hp_outcome *o, const char *mode, const char *clock, const char *grain,
                          uint64_t seed);
-void hp_outcome_measure(hp_outcome *o);
+void hp_outcome_measure(hp_outcome *o, double step_s);
 
 /* hp_outcome_warn and hp_outcome_assume append to the record; the strings are copied. */
 void hp_outcome_warn(hp_outcome *o, const char *text);

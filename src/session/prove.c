@@ -88,6 +88,8 @@ void hp_prove_table(const hp_check_report *r, hp_str *out)
     say_error(out, "parameters (of limit)", r->err_params, r->tol_params);
     if (r->worst_tensor[0])
         hp_str_add(out, "  worst gradient: %s\n", r->worst_tensor);
+    if (r->worst_param[0])
+        hp_str_add(out, "  worst parameter: %s\n", r->worst_param);
     if (r->routing_ties + r->routing_misses > 0)
         hp_str_add(out, "  router choices that differed: %d at a tie, %d at a clear margin\n",
                    r->routing_ties, r->routing_misses);
