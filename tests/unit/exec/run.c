@@ -173,6 +173,7 @@ static hp_plan *pipeline_plan(int micro)
     hp_str_add(&lines, "template F chunk 0\n load data compute always : -> x\n op f0 compute "
                        "always scale - @ by 2 : x -> a\n"
                        " send s0 pp always peer 1 edge 0 - : a ->\n"
+                       " send s0x pp always peer 1 edge 0 - : x ->\n"
                        "template B chunk 0\n recv r0 back always peer 1 edge 1 - : -> g\n op b0 "
                        "compute always add - : g x -> a\n"
                        " op u0 compute always accum - accumulate : a -> acc\n");
@@ -188,8 +189,10 @@ static hp_plan *pipeline_plan(int micro)
     lines.len = 0;
     begin(&d, "stage1", 2, 3, "3", 1);
     buffer(&d, "a", "frame", 15, "shape 5 3:0");
+    buffer(&d, "b", "frame", 15, "shape 5 3:0");
     buffer(&d, "g", "frame", 15, "shape 5 3:0");
-    hp_str_add(&lines, "template F chunk 0\n recv r1 pp always peer 0 edge 0 - : -> a\n op f1 "
+    hp_str_add(&lines, "template F chunk 0\n recv r1 pp always peer 0 edge 0 - : -> a\n recv r1x "
+                       "pp always peer 0 edge 0 - : -> b\n op f1 "
                        "compute always scale - @ by 3 : a -> g\n"
                        "template B chunk 0\n op b1 compute always add - : a g -> g\n send s1 back "
                        "always peer 0 edge 1 - : g ->\n");
@@ -227,6 +230,9 @@ static void test_pipeline(void)
         }
         is_int(acc->len[0], r == 0 ? 3 : 2, "rank %d holds its uneven part", r);
     }
+    for (int i = 0; i < 5; i++)
+        worst = fmax(worst, fabs((double)kept(&one, "r1x.0@3/1.2")->v[i] -
+                                 (double)input_value("x", 0, 3, 3 * i + 2)));
     ok(worst < 1e-5, "messages reach their boxes and microbatches add up (off by %.1e)", worst);
     check_spans(p, &rep, 5);
     hp_step_trace t;
@@ -235,7 +241,7 @@ static void test_pipeline(void)
     for (int g = 0; g < 2; g++)
         for (int i = 0; i < t.n_inst[g] * p->program[g].mesh.n_ranks; i++)
             sent += t.span[g][i].bytes;
-    is_int(sent, MICRO * 2 * 15 * 4, "every byte is sent once each way");
+    is_int(sent, MICRO * 3 * 15 * 4, "every byte is sent once");
     hp_segment_trace_fini(&t);
     hp_exec_report_fini(&rep);
     for (int workers = 2; workers <= 4; workers++) {
