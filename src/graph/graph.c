@@ -1,5 +1,5 @@
-/* graph.c -- tensors and nodes live in growing arrays, names and lists in the arena; a node is built on the stack and
- * copied in when its labels are proved, so that a refused node leaves no trace but unused tensor slots' names. */
+/* graph.c -- tensors and nodes live in growing arrays, names in the arena. A node is built on the stack and copied in when
+ * its labels are proved; a refused one leaves nothing behind. */
 #include "graph/graph.h"
 
 #include "base/str.h"
@@ -244,6 +244,13 @@ static hp_err fill_node(hp_graph *g, hp_node *n, int n_in, const int *in, int n_
     return HP_OK;
 }
 
+/* Takes back the outputs of a node that was refused. */
+static void forget_tensors(hp_graph *g, int n)
+{
+    while (g->n_tensors > n)
+        hp_map_put(&g->tensor_id, g->tensor[--g->n_tensors].name, -1);
+}
+
 hp_err hp_graph_add_in(hp_graph *g, const char *op, const char *name, hp_phase phase, int fwd,
                        int n_in, const int *in, int n_attrs, const hp_attr *attr, int *node,
                        hp_errmsg *e)
@@ -256,13 +263,16 @@ hp_err hp_graph_add_in(hp_graph *g, const char *op, const char *name, hp_phase p
                        "%s: %s is a step of the optimizer and has no place in a model", name, op);
     hp_node n = {
         .name = hp_arena_strdup(&g->arena, name), .kind = kind, .phase = phase, .fwd = fwd};
+    int n_tensors = g->n_tensors;
     hp_err err = fill_node(g, &n, n_in, in, n_attrs, attr, e);
     if (!err)
         err = g->ops[kind]->infer(g, &n, e);
     if (!err)
         err = check_labels(g, &n, e);
-    if (err)
+    if (err) {
+        forget_tensors(g, n_tensors);
         return err;
+    }
     g->node = hp_grow(g->node, &g->cap_nodes, g->n_nodes + 1, sizeof *g->node);
     g->node[g->n_nodes] = n;
     *node = g->n_nodes++;

@@ -150,22 +150,24 @@ static hp_err load(hp_interp *it, bool once, int64_t step, int64_t micro, hp_err
     return HP_OK;
 }
 
-/* Gives a router the choices it has to make (its optional input 2); the caller frees them. */
-static void *given_choices(hp_interp *it, int node, hp_call *c, int64_t step, int64_t micro)
+/* Gives a router the choices it has to make, an optional input that graphs leave out; the caller frees them. */
+static void *give_choices(hp_interp *it, int node, hp_call *c, int64_t step, int64_t micro)
 {
     enum { GIVEN = 2 };
     const hp_node *n = &it->in.g->node[node];
-    const hp_node *of = n->fwd >= 0 ? &it->in.g->node[n->fwd] : n;
-    bool router = n->n_in > GIVEN && strncmp(it->in.g->ops[n->kind]->name, "router", 6) == 0;
-    if (!router || !it->in.choices)
+    if (!it->in.choices || strcmp(it->in.g->ops[n->kind]->name, "router"))
         return NULL;
-    hp_operand o = operand(it, of->arg[of->n_in]);
-    o.data = hp_xcalloc((size_t)hp_graph_size(it->in.g, of->arg[of->n_in]), sizeof(int32_t));
-    if (!it->in.choices(it->in.choices_ctx, n->fwd >= 0 ? n->fwd : node, step, micro, &o)) {
+    hp_operand o = operand(it, n->arg[n->n_in]);
+    o.data = hp_xcalloc((size_t)hp_graph_size(it->in.g, n->arg[n->n_in]), sizeof(int32_t));
+    if (!it->in.choices(it->in.choices_ctx, node, step, micro, &o)) {
         free(o.data);
         return NULL;
     }
+    memmove(&c->arg[GIVEN + 1], &c->arg[n->n_in], (size_t)n->n_out * sizeof *c->arg);
+    for (int i = n->n_in; i < GIVEN; i++)
+        c->arg[i].nd = -1;
     c->arg[GIVEN] = o;
+    c->n_in = GIVEN + 1;
     return o.data;
 }
 
@@ -188,7 +190,7 @@ static hp_err run_node(hp_interp *it, int node, int64_t step, int64_t micro, hp_
             make(it, n->arg[i]);
         c.arg[i] = n->arg[i] < 0 ? (hp_operand){.nd = -1} : operand(it, n->arg[i]);
     }
-    void *given = given_choices(it, node, &c, step, micro);
+    void *given = give_choices(it, node, &c, step, micro);
     hp_op_work work = {0};
     op->work(&c, &work);
     c.scratch = aligned_alloc(64, ((size_t)work.scratch_bytes + 127) / 64 * 64);

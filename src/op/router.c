@@ -1,7 +1,8 @@
 /* router.c -- the choice of experts, its weights, and the parts of the balance loss.
  *
- * Choices may be given (a check replays those of another run): then only weights and f are made for them. With a capacity, dropped choices
- * become -1 after the weights were normalised over all of them; the gradient finds the dropped ones again by choosing anew. */
+ * Choices may be given (a check replays those of another run): then only weights and f are made for them. A choice of expert e that the
+ * capacity drops becomes -1 - e: it names no expert for those who route by it, and the gradient still knows which it was (weights are
+ * normalised over all choices before any is dropped). */
 #include "kern/router.h"
 
 #include "kern/routed.h"
@@ -12,35 +13,53 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOGITS, BIAS, GIVEN, N_FWD, IDX = N_FWD, DW, DP, N_BWD };
+enum { LOGITS, BIAS, GIVEN, N_FWD }; /* operands of router */
+enum { IDX = 1, DW, DP, N_BWD };     /* of router_dx, after the logits */
 
-/* Checks logits and the optional operands both rows have; labels b s e, and k where choices are given. */
-static hp_err label_common(hp_graph *g, hp_node *n, int *k, hp_errmsg *e)
+/* Labels of the logits b s e, with e blocked, and a label for the choices. */
+static hp_err label_logits(hp_graph *g, hp_node *n, int *k, hp_errmsg *e)
 {
     hp_err err = hp_infer_nd(g, n, LOGITS, 3, 3, "batch seq experts", e);
     if (!err)
         err = hp_infer_dtype(g, n, LOGITS, false, e);
-    if (!err && hp_infer_has(n, BIAS))
-        err = hp_infer_nd(g, n, BIAS, 1, 1, "experts", e);
-    if (!err && hp_infer_has(n, GIVEN))
-        err = hp_infer_nd(g, n, GIVEN, 3, 3, "batch seq choices", e);
     if (err)
         return err;
     hp_label_fresh(g, n, LOGITS);
     hp_label_block(n, LOGITS, 2);
-    if (hp_infer_attr(n, "capacity", 0) > 0)
-        hp_label_block(n, LOGITS, 1);
+    *k = hp_label_new(n);
+    n->blocked[*k] = true;
+    return HP_OK;
+}
+
+/* Operand i is [b s k]. */
+static void label_choice(hp_node *n, int i, int k)
+{
+    hp_label_copy(n, i, 0, LOGITS, 0, 2);
+    n->label[i][2] = (int8_t)k;
+}
+
+/* Operand i is [b e]. */
+static void label_balance(hp_node *n, int i)
+{
+    hp_label_copy(n, i, 0, LOGITS, 0, 1);
+    hp_label_copy(n, i, 1, LOGITS, 2, 1);
+}
+
+static hp_err label_options(hp_graph *g, hp_node *n, int k, hp_errmsg *e)
+{
+    hp_err err = HP_OK;
     if (hp_infer_has(n, BIAS)) {
+        err = hp_infer_nd(g, n, BIAS, 1, 1, "experts", e);
         hp_label_copy(n, BIAS, 0, LOGITS, 2, 1);
         hp_infer_wide(g, n, BIAS);
     }
-    *k = hp_label_new(n);
-    n->blocked[*k] = true;
-    if (hp_infer_has(n, GIVEN)) {
-        hp_label_copy(n, GIVEN, 0, LOGITS, 0, 2);
-        n->label[GIVEN][2] = (int8_t)*k;
+    if (!err && hp_infer_has(n, GIVEN)) {
+        err = hp_infer_nd(g, n, GIVEN, 3, 3, "batch seq choices", e);
+        label_choice(n, GIVEN, k);
     }
-    return HP_OK;
+    if (hp_infer_attr(n, "capacity", 0) > 0)
+        hp_label_block(n, LOGITS, 1);
+    return err;
 }
 
 static hp_err check_sizes(const hp_graph *g, const hp_node *n, int k, hp_errmsg *e)
@@ -69,35 +88,34 @@ static hp_err router_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
     if (!err)
         err = hp_infer_dim(g, n, "d", &dim, e);
     if (!err)
-        err = label_common(g, n, &k, e);
+        err = label_logits(g, n, &k, e);
+    if (!err)
+        err = label_options(g, n, k, e);
     if (!err)
         err = check_sizes(g, n, dim, e);
     if (err)
         return err;
     hp_tensor x = hp_infer_in(g, n, LOGITS);
-    for (int i = 0; i < 4 && !err; i++) {
-        int choice[] = {x.dim[0], x.dim[1], dim}, balance[] = {x.dim[0], x.dim[2]};
-        err = hp_node_output(g, n, name[i], i ? HP_F32 : HP_I32, i < 2 ? 3 : 2,
-                             i < 2 ? choice : balance, &out, e);
+    int choice[] = {x.dim[0], x.dim[1], dim}, balance[] = {x.dim[0], x.dim[2]};
+    for (int i = 0; i < 4; i++) {
+        bool of_token = i < 2;
+        err = hp_node_output(g, n, name[i], i ? HP_F32 : HP_I32, of_token ? 3 : 2,
+                             of_token ? choice : balance, &out, e);
         if (err)
-            break;
-        n->label[out][0] = n->label[LOGITS][0];
-        n->label[out][1] = n->label[LOGITS][i < 2 ? 1 : 2];
-        n->label[out][2] = (int8_t)k;
-        n->reduce[i] = i < 2 ? HP_RED_NONE : HP_RED_SUM;
+            return err;
+        if (of_token)
+            label_choice(n, out, k);
+        else
+            label_balance(n, out);
+        n->reduce[i] = of_token ? HP_RED_NONE : HP_RED_SUM;
         hp_infer_wide(g, n, out);
     }
-    return err;
+    return HP_OK;
 }
 
 static hp_err router_grad(hp_graph *g, const hp_node *n, struct hp_grad *ctx, hp_errmsg *e)
 {
-    int in[N_BWD];
-    for (int i = 0; i < N_FWD; i++)
-        in[i] = hp_infer_has(n, i) ? n->arg[i] : -1;
-    in[IDX] = n->arg[n->n_in];
-    in[DW] = hp_grad_of(ctx, 1);
-    in[DP] = hp_grad_of(ctx, 3);
+    int in[] = {n->arg[LOGITS], n->arg[n->n_in], hp_grad_of(ctx, 1), hp_grad_of(ctx, 3)};
     if (in[DW] < 0 && in[DP] < 0)
         return HP_OK;
     return hp_infer_emit(g, ctx, "router_dx", "dx", false, N_BWD, in, n->n_attrs, n->attr, LOGITS,
@@ -133,24 +151,29 @@ static float score(const hp_router_shape *r, hp_num logits, int64_t token, int64
     return (float)(exp((double)x - max) / sum);
 }
 
-/* Replaces choices by given ones, and weights and f accordingly; a given choice below 0 stays out. */
+/* The expert of a choice, dropped or not. */
+static int32_t chosen(int32_t choice)
+{
+    return choice < 0 ? -1 - choice : choice;
+}
+
+/* Replaces choices by given ones, and weights and f accordingly. */
 static void replay(const hp_router_shape *r, hp_num logits, const int32_t *given, int32_t *idx,
                    hp_num w, float *f)
 {
     memset(f, 0, (size_t)(r->b * r->e) * sizeof *f);
     for (int64_t t = 0; t < r->b * r->s; t++) {
         double sum = 0;
-        for (int64_t j = 0; j < r->k; j++) {
-            int32_t e = idx[t * r->k + j] = given[t * r->k + j];
-            float s = e < 0 ? 0 : score(r, logits, t, e);
-            hp_num_put(w, t * r->k + j, s);
-            sum += s;
-            if (e >= 0)
-                f[t / r->s * r->e + e] += (float)r->e / (float)(r->k * r->s_full);
+        for (int64_t j = t * r->k; j < (t + 1) * r->k; j++) {
+            float s = score(r, logits, t, chosen(given[j]));
+            idx[j] = given[j];
+            hp_num_put(w, j, s);
+            sum += (double)s;
+            f[t / r->s * r->e + chosen(given[j])] += (float)r->e / (float)(r->k * r->s_full);
         }
-        double by = r->scale / (r->normalise && sum > 0 ? sum : 1);
-        for (int64_t j = 0; j < r->k; j++)
-            hp_num_put(w, t * r->k + j, (float)(hp_num_get(w, t * r->k + j) * by));
+        double by = (double)r->scale / (r->normalise && sum > 0 ? sum : 1);
+        for (int64_t j = t * r->k; j < (t + 1) * r->k; j++)
+            hp_num_put(w, j, idx[j] < 0 ? 0 : (float)((double)hp_num_get(w, j) * by));
     }
 }
 
@@ -161,13 +184,19 @@ static int64_t capacity(const hp_call *c, const hp_router_shape *r)
     return factor > 0 ? (int64_t)ceil(factor * (double)(r->k * r->s_full) / (double)r->e) : 0;
 }
 
+/* `scratch`: a number an expert, then a copy of the choices. */
 static void drop_beyond(const hp_router_shape *r, int64_t cap, int32_t *idx, hp_num w,
-                        int64_t *count)
+                        void *scratch)
 {
+    int64_t n = r->b * r->s * r->k, *count = scratch;
+    int32_t *all = (int32_t *)(void *)(count + r->e);
+    memcpy(all, idx, (size_t)n * sizeof *idx);
     hp_route_capacity(r->b, r->s, r->k, r->e, cap, idx, count);
-    for (int64_t i = 0; i < r->b * r->s * r->k; i++)
-        if (idx[i] < 0)
+    for (int64_t i = 0; i < n; i++)
+        if (idx[i] < 0) {
+            idx[i] = -1 - all[i];
             hp_num_put(w, i, 0);
+        }
 }
 
 static hp_err router_run(const hp_call *c, hp_errmsg *e)
@@ -182,7 +211,7 @@ static hp_err router_run(const hp_call *c, hp_errmsg *e)
         return HP_OK;
     if (hp_call_has(c, GIVEN))
         replay(&r, hp_in_num(c, LOGITS), hp_call_in(c, GIVEN)->data, idx, hp_out_num(c, 1), f);
-    if (capacity(c, &r))
+    else if (capacity(c, &r))
         drop_beyond(&r, capacity(c, &r), idx, hp_out_num(c, 1), c->scratch);
     return HP_OK;
 }
@@ -190,53 +219,40 @@ static hp_err router_run(const hp_call *c, hp_errmsg *e)
 static void router_work(const hp_call *c, hp_op_work *w)
 {
     hp_work_pointwise(c, w);
-    w->scratch_bytes = hp_call_in(c, LOGITS)->len[2] * (int64_t)sizeof(int64_t);
+    w->scratch_bytes = hp_call_in(c, LOGITS)->len[2] * (int64_t)sizeof(int64_t) +
+                       hp_box_count(hp_call_out(c, 0), false) * (int64_t)sizeof(int32_t);
 }
 
 static hp_err router_dx_infer(hp_graph *g, hp_node *n, hp_errmsg *e)
 {
     int k, out;
-    hp_err err = hp_infer_inputs(g, n, 1, N_BWD, e);
+    hp_err err = hp_infer_inputs(g, n, 2, N_BWD, e);
     if (!err)
-        err = label_common(g, n, &k, e);
+        err = label_logits(g, n, &k, e);
     if (err)
         return err;
     uint32_t group = 0;
-    for (int i = IDX; i <= DW; i++)
-        if (hp_infer_has(n, i)) {
-            hp_label_copy(n, i, 0, LOGITS, 0, 2);
-            n->label[i][2] = (int8_t)k;
-        }
-    if (hp_infer_has(n, DP)) {
-        n->label[DP][0] = n->label[LOGITS][0];
-        n->label[DP][1] = n->label[LOGITS][2];
-    }
+    label_choice(n, IDX, k);
+    if (hp_infer_has(n, DW))
+        label_choice(n, DW, k);
+    if (hp_infer_has(n, DP))
+        label_balance(n, DP);
     for (int i = DW; i <= DP; i++)
         group |= hp_infer_has(n, i) ? 1u << i : 0;
     hp_infer_group(n, group);
     return hp_infer_like(g, n, LOGITS, NULL, &out, e);
 }
 
-/* All k choices of every token, also those that the capacity dropped. */
-static const int32_t *whole_choices(const hp_call *c, const hp_router_shape *r)
-{
-    if (hp_call_has(c, GIVEN))
-        return hp_call_in(c, GIVEN)->data;
-    if (!capacity(c, r))
-        return hp_call_in(c, IDX)->data;
-    const float *bias = hp_call_has(c, BIAS) ? hp_call_in(c, BIAS)->data : NULL;
-    int32_t *idx = c->scratch;
-    hp_num weights = hp_num_f32((float *)c->scratch + r->b * r->s * r->k);
-    HP_KERNEL(c, hp_router, r, hp_in_num(c, LOGITS), bias, idx, weights, NULL, NULL);
-    return idx;
-}
-
 static hp_err router_dx_run(const hp_call *c, hp_errmsg *e)
 {
     (void)e;
-    hp_router_shape r = call_shape(c, hp_call_in(c, IDX));
+    const hp_operand *idx = hp_call_in(c, IDX);
+    hp_router_shape r = call_shape(c, idx);
     const float *dp = hp_call_has(c, DP) ? hp_call_in(c, DP)->data : NULL;
-    HP_KERNEL(c, hp_router_dx, &r, hp_in_num(c, LOGITS), whole_choices(c, &r), hp_in_num(c, DW), dp,
+    int32_t *all = c->scratch;
+    for (int64_t i = 0; i < hp_box_count(idx, false); i++)
+        all[i] = chosen(((const int32_t *)idx->data)[i]);
+    HP_KERNEL(c, hp_router_dx, &r, hp_in_num(c, LOGITS), all, hp_in_num(c, DW), dp,
               hp_out_num(c, 0));
     return HP_OK;
 }
@@ -244,7 +260,7 @@ static hp_err router_dx_run(const hp_call *c, hp_errmsg *e)
 static void router_dx_work(const hp_call *c, hp_op_work *w)
 {
     hp_work_pointwise(c, w);
-    w->scratch_bytes = 2 * hp_box_count(hp_call_in(c, IDX), false) * (int64_t)sizeof(int32_t);
+    w->scratch_bytes = hp_box_count(hp_call_in(c, IDX), false) * (int64_t)sizeof(int32_t);
 }
 
 const hp_op hp_op_router = {

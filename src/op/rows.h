@@ -93,11 +93,11 @@ extern const hp_op hp_op_ce_stats, hp_op_ce_loss, hp_op_ce_dx;
 extern const hp_op hp_op_count, hp_op_recip, hp_op_sequences, hp_op_fill;
 
 /* router: logits [b s e], bias? [e], given? i32 [b s k] -> idx i32 [b s k], idx.weights f32 [b s k], idx.f f32 [b e],
- * idx.p f32 [b e]; `d` = dimension k. blocked e k (and s with capacity); f and p contract s. `given` replays choices (absent in graphs).
- * `sigmoid` = 1: sigmoid scores, else softmax; `normalise` = 1: weights divided by their sum; `scale` (1) times weights;
- * `groups`, `top_groups`: DeepSeek-V3's group limit; `capacity` = c > 0: at most ceil(c k s / e) choices an expert and
- * sequence, further ones in order of position become -1.
- * router_dx: logits, bias?, given?, idx, dweights?, dp? {dweights dp} -> dlogits.
+ * idx.p f32 [b e]; `d` = dimension k. blocked e k (and s with capacity); f and p contract s. `given` replays choices
+ * (absent in graphs). `sigmoid` = 1: sigmoid scores, else softmax; `normalise` = 1: weights divided by their sum; `scale`
+ * (1) times weights; `groups`, `top_groups`: DeepSeek-V3's group limit; `capacity` = c > 0: at most ceil(c k s / e)
+ * choices an expert and sequence, further ones in order of position are dropped: a dropped choice of expert e is -1 - e.
+ * router_dx: logits, idx, dweights?, dp? {dweights dp} -> dlogits.
  * aux_loss: f [b e], p [b e], share? {f} {p} -> scalar `coef` times share times the sum of f p; contracts b e. share is
  * sequences(targets.all). aux_dx: f, share? {f} -> dp. */
 extern const hp_op hp_op_router, hp_op_router_dx, hp_op_aux_loss, hp_op_aux_dx;

@@ -72,6 +72,7 @@ static void check_nodes(hp_graph *g, int b, int h)
            "a number that is no tensor is refused");
     is_int(hp_graph_add(g, "linear", "y", 2, (int[]){x, w}, 0, NULL, &node, &e), HP_EINPUT,
            "a second node of one name is refused");
+    ok(hp_map_get(&g->tensor_id, "z", -1) < 0 && g->n_tensors == 4, "nor are its outputs");
     is_int(g->n_nodes, 1, "what was refused is not there");
 }
 

@@ -257,7 +257,7 @@ static __attribute__((unused)) hp_graph *case_moe(moe_options o)
     int x = var(&t, "x", "b s h"), all = input(&t, "targets.all", HP_I32, "micro b s");
     int logits = node(&t, "linear", "logits", IN(x, param(&t, "gate", "h e")), NONE);
     int bias = o.bias ? tensor(&t, "bias", HP_T_BUFFER, HP_F32, "e") : -1;
-    int idx = node(&t, "router", "router", IN(logits, bias, -1),
+    int idx = node(&t, "router", "router", IN(logits, bias),
                    AT({"d", k}, {"sigmoid", o.sigmoid}, {"normalise", o.normalise}, {"scale", 1.5},
                       {"groups", o.groups ? 3 : 1}, {"top_groups", o.groups ? 2 : 1},
                       {"capacity", o.capacity}));
