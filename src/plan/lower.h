@@ -71,7 +71,7 @@ typedef struct lowering {
     hp_map buffer_names;
     int loss_sum;             /* buffer, -1 */
     int *ready, n_ready;      /* parameters whose accumulators are complete and not yet reduced */
-    int64_t ready_bytes;
+    int64_t ready_bytes, bucket_bytes; /* of those; when a bucket is full */
     bool bf16;
 } lowering;
 

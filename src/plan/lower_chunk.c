@@ -111,6 +111,14 @@ static bool instance_root(const char *glob, const char *name, char *buf, size_t 
     }
 }
 
+/* "layers.5" in groups of 4 belongs to "layers.4+4": only a group's input is kept. */
+static void join_uniform(const char *root, int n, char *found, size_t size)
+{
+    const char *dot = strrchr(root, '.');
+    int layer = dot ? atoi(dot + 1) : 0;
+    snprintf(found, size, "%.*s.%d+%d", dot ? (int)(dot - root) : (int)strlen(root), root, layer / n * n, n);
+}
+
 /* The recompute instance of a forward node, -1 when it is not recomputed. The last rule that covers it wins. */
 static int instance_of(const lowering *w, int node, hp_map *ids)
 {
@@ -129,6 +137,8 @@ static int instance_of(const lowering *w, int node, hp_map *ids)
             size_t k = strlen(root);
             const char *rest = n->name[k] ? n->name + k + 1 : "";
             snprintf(found, sizeof found, "%s.%.*s", root, (int)strcspn(rest, "."), rest);
+        } else if (!strncmp(u->value, "uniform:", 8)) {
+            join_uniform(root, atoi(u->value + 8), found, sizeof found);
         } else if (names_op(u->value, op)) {
             snprintf(found, sizeof found, "%s", n->name);
         }

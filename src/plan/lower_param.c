@@ -284,6 +284,17 @@ static int weight_of(const lowering *w, int wgrad)
     return w->r->g->tensor[wgrad].of;
 }
 
+/* A bucket is what was asked for; else a layer's gradients, at most 40 million of them (Megatron's default). */
+static int64_t choose_bucket(const lowering *w)
+{
+    int64_t sum = 0, most = 160000000;
+    for (int i = 0; i < w->r->g->n_tensors; i++)
+        if (w->param[i].acc >= 0)
+            sum += w->p->buffer[w->param[i].acc].bytes;
+    int64_t layer = sum / (w->r->g->n_layers > 0 ? w->r->g->n_layers : 1);
+    return w->r->s->overlap.bucket_bytes ? w->r->s->overlap.bucket_bytes : layer < most ? layer : most;
+}
+
 /* The accumulator is partial over what all contributions are partial over, less what its own splits reduce. */
 hp_err low_accumulators(lowering *w)
 {
@@ -317,6 +328,7 @@ hp_err low_accumulators(lowering *w)
         snprintf(name, sizeof name, "%s:acc", g->tensor[i].name);
         p->acc = low_buffer(w, name, i, HP_F32, &w->r->shape[i], &splits, HP_B_GRADS, HP_S_STEP);
     }
+    w->bucket_bytes = choose_bucket(w);
     return HP_OK;
 }
 
@@ -351,7 +363,7 @@ static hp_err after_contribution(lowering *w, low_chunk *c, int tensor)
         return HP_OK;
     w->ready[w->n_ready++] = tensor;
     w->ready_bytes += w->p->buffer[p->acc].bytes;
-    return w->ready_bytes < w->r->s->overlap.bucket_bytes ? HP_OK : low_flush_grads(w, c->b);
+    return w->ready_bytes < w->bucket_bytes ? HP_OK : low_flush_grads(w, c->b);
 }
 
 /* Whether the operation can write the accumulators itself. */

@@ -315,6 +315,30 @@ static hp_err check_globs(hp_resolved *r, const hp_rules *rules, const char *lis
     return HP_OK;
 }
 
+/* What a recompute rule may say: inside, per-child, none, uniform:N, or operations joined by +. */
+static hp_err check_recompute(hp_resolved *r, hp_errmsg *e)
+{
+    const hp_graph *g = r->g;
+    for (int i = 0; i < r->s->recompute.n; i++) {
+        const char *what = r->s->recompute.rule[i].value;
+        if (!strcmp(what, "inside") || !strcmp(what, "per-child") || !strcmp(what, "none") ||
+            (!strncmp(what, "uniform:", 8) && atoi(what + 8) > 0))
+            continue;
+        char word[160];
+        snprintf(word, sizeof word, "%s", what);
+        for (char *save, *op = strtok_r(word, "+", &save); op; op = strtok_r(NULL, "+", &save)) {
+            bool known = false;
+            for (int k = 0; k < g->n_nodes && !known; k++)
+                known = g->node[k].phase == HP_P_FWD && !strcmp(g->ops[g->node[k].kind]->name, op);
+            if (!known)
+                return hp_fail(e, hp_resolve_bad(r),
+                               "recompute of %s: \"%s\" is neither inside, per-child, none, uniform:N nor an operation of %s",
+                               r->s->recompute.rule[i].glob, op, g->name);
+        }
+    }
+    return HP_OK;
+}
+
 static bool known_dim(const hp_graph *g, const char *word)
 {
     for (int i = 0; i < g->n_dims; i++)
@@ -374,6 +398,8 @@ hp_err hp_resolve_layouts(hp_resolved *r, hp_errmsg *e)
         err = check_globs(r, &r->s->states.over, "states", e);
     if (!err)
         err = check_globs(r, &r->s->recompute, "recompute", e);
+    if (!err)
+        err = check_recompute(r, e);
     for (int i = 0; i < r->g->n_tensors && !err; i++)
         err = lay_out_tensor(r, i, e);
     return err;
