@@ -88,14 +88,20 @@ static seq find_seq(const hp_corpus *c, int64_t step, int64_t index, int64_t len
     return s;
 }
 
-/* Place in the natural order of element j of the permuted sequence. */
+/* Place in the natural order of element j of the permuted sequence. Where 2 x ranks does not divide the length, the last chunks are short or empty. */
 static int64_t natural(const seq *s, int64_t j)
 {
     int64_t ranks = s->c->opt.zigzag;
     if (ranks <= 1)
         return j;
-    int64_t chunk = s->length / (2 * ranks), at = j / chunk, pair = at / 2;
-    return (at % 2 ? 2 * ranks - 1 - pair : pair) * chunk + j % chunk;
+    int64_t chunk = (s->length + 2 * ranks - 1) / (2 * ranks);
+    for (int64_t at = s->length % (2 * ranks) ? 0 : j / chunk, left = j - at * chunk;; at++) {
+        int64_t first = (at % 2 ? 2 * ranks - 1 - at / 2 : at / 2) * chunk;
+        int64_t len = s->length - first < chunk ? s->length - first : chunk;
+        if (left < len)
+            return first + left;
+        left -= len > 0 ? len : 0;
+    }
 }
 
 static int32_t token(const seq *s, int64_t i)
@@ -172,11 +178,6 @@ hp_err hp_corpus_fill(void *ctx, const char *input, int64_t step, int64_t micro,
     int b = box->nd - 2, t = box->nd - 1;
     int64_t length = box->full[t], n_micro = box->nd == 3 ? box->len[0] : 1,
             first = box->nd == 3 ? box->lo[0] : micro;
-    if (c->opt.zigzag > 1 && length % (2 * c->opt.zigzag))
-        return hp_fail(
-            e, HP_EINFEASIBLE,
-            "zigzag over %d ranks cuts a sequence into %d chunks, but %lld tokens do not divide",
-            c->opt.zigzag, 2 * c->opt.zigzag, (long long)length);
     int32_t *to = box->data;
     for (int64_t m = first; m < first + n_micro; m++)
         for (int64_t row = box->lo[b]; row < box->lo[b] + box->len[b]; row++) {

@@ -6,7 +6,8 @@
  *   targets [batch seq]  the next token, -100 = ignored;  docs [batch seq]       which document of a packed sequence;
  *   targets.all [micro batch seq]  the targets of all microbatches.
  * `zigzag` ranks: the sequence is cut into 2 x zigzag chunks and its order permuted to 0, last, 1, last but one, ..., so that equal consecutive
- * pieces of the permuted sequence bear equal causal work (DESIGN.md: a permutation in the loader, boxes stay intervals). Room: op.
+ * pieces of the permuted sequence bear equal causal work (DESIGN.md: a permutation in the loader, boxes stay intervals). A length that
+ * 2 x zigzag does not divide has short or empty last chunks. Room: op.
  */
 #ifndef HP_OP_DATA_H
 #define HP_OP_DATA_H
@@ -34,7 +35,7 @@ hp_err hp_corpus_open(hp_corpus *c, const char *path, const hp_data_options *opt
 /* hp_corpus_fini frees the text; zeroed = nothing. */
 void hp_corpus_fini(hp_corpus *c);
 
-/* hp_corpus_fill fills a box (ctx is the hp_corpus). HP_EINPUT: an input that the corpus has not, or a sequence that zigzag cannot cut. */
+/* hp_corpus_fill fills a box (ctx is the hp_corpus). HP_EINPUT: an input that the corpus has not. */
 hp_err hp_corpus_fill(void *ctx, const char *input, int64_t step, int64_t micro,
                       const hp_operand *box, hp_errmsg *e);
 
