@@ -75,10 +75,49 @@ static double price_pass(void *ctx, double bytes)
 
 /* --- the plan's head -------------------------------------------------------------------------------------------------------- */
 
-/* Model flops: 3 x forward matmul flops of the unsplit model, causal attention at half and at full (DESIGN.md). */
+static int64_t dim_size(const hp_graph *g, const char *name)
+{
+    for (int i = 0; i < g->n_dims; i++)
+        if (!strcmp(g->dim[i].name, name))
+            return g->dim[i].size;
+    return 0;
+}
+
+/* The loss's node with the statistics of the vocabulary, NULL where a model has none. */
+static const hp_node *vocabulary(const hp_graph *g)
+{
+    for (int i = 0; i < g->n_nodes; i++)
+        if (!strcmp(g->ops[g->node[i].kind]->name, "ce_stats"))
+            return &g->node[i];
+    return NULL;
+}
+
+/* Tokens that there are, without padding. */
+static int64_t valid_vocab(const hp_graph *g)
+{
+    const hp_node *n = vocabulary(g);
+    int64_t padded = dim_size(g, "vocab");
+    return n ? (int64_t)hp_attr_get(n->attr, n->n_attrs, "valid", (double)padded) : padded;
+}
+
+/* Fills an operand with the sizes that count as model: the whole tensor, with the vocabulary that is valid. */
+static void model_operand(const hp_resolved *r, int tensor, int vocab_dim, hp_operand *o)
+{
+    const hp_graph *g = r->g;
+    const hp_tensor *t = &g->tensor[tensor];
+    o->nd = t->nd;
+    for (int d = 0; d < t->nd; d++)
+        o->len[d] = o->full[d] = t->dim[d] == vocab_dim ? valid_vocab(g) : r->shape[tensor].size[d];
+    if (t->route >= 0)
+        o->rows = o->len[0] * o->len[1] * r->shape[t->route].size[2];
+}
+
+/* Model flops: 3 x forward matmul flops of the unsplit model, unpadded, causal attention at half and at full (DESIGN.md). */
 static void count_flops(const hp_resolved *r, hp_plan *plan)
 {
     const hp_graph *g = r->g;
+    const hp_node *loss = vocabulary(g);
+    int vocab_dim = loss ? g->tensor[loss->arg[0]].dim[g->tensor[loss->arg[0]].nd - 1] : -1;
     for (int i = 0; i < g->n_nodes; i++) {
         const hp_node *n = &g->node[i];
         const hp_op *op = hp_op_find(g->ops[n->kind]->name);
@@ -86,13 +125,9 @@ static void count_flops(const hp_resolved *r, hp_plan *plan)
             continue;
         hp_call c = {.n_in = n->n_in, .n_out = n->n_out, .n_attrs = n->n_attrs, .attr = n->attr};
         for (int k = 0; k < n->n_in + n->n_out; k++) {
-            hp_operand *o = &c.arg[k];
-            int t = n->arg[k];
-            o->nd = t < 0 ? -1 : g->tensor[t].nd;
-            for (int d = 0; d < o->nd; d++)
-                o->len[d] = o->full[d] = r->shape[t].size[d];
-            if (t >= 0 && g->tensor[t].route >= 0)
-                o->rows = o->len[0] * o->len[1] * r->shape[g->tensor[t].route].size[2];
+            c.arg[k].nd = -1;
+            if (n->arg[k] >= 0)
+                model_operand(r, n->arg[k], vocab_dim, &c.arg[k]);
         }
         hp_op_work w = {0};
         op->work(&c, &w);
@@ -100,14 +135,6 @@ static void count_flops(const hp_resolved *r, hp_plan *plan)
         plan->model_flops_causal += 3 * w.matmul_flops * (double)r->micro;
         plan->model_flops_full += 3 * w.matmul_flops * (half ? 2 : 1) * (double)r->micro;
     }
-}
-
-static int64_t dim_size(const hp_graph *g, const char *name)
-{
-    for (int i = 0; i < g->n_dims; i++)
-        if (!strcmp(g->dim[i].name, name))
-            return g->dim[i].size;
-    return 0;
 }
 
 static void fill_head(hp_resolved *r, hp_plan *plan)
@@ -122,7 +149,7 @@ static void fill_head(hp_resolved *r, hp_plan *plan)
     plan->global_batch = r->global;
     plan->zigzag = r->zigzag;
     plan->seq = dim_size(r->g, "seq");
-    plan->vocab = dim_size(r->g, "vocab");
+    plan->vocab = valid_vocab(r->g);
     plan->budget_bytes = r->s->hbm_bytes ? r->s->hbm_bytes : (int64_t)r->cluster->budget_bytes;
     count_flops(r, plan);
     plan->n_cuts = r->n_cuts;

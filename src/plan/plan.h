@@ -120,7 +120,7 @@ typedef struct hp_plan {
     const char *model, *cluster, *strategy;
     uint64_t strategy_hash;
     int n_devices;
-    int64_t batch, micro, seq, vocab; /* sequences a microbatch (all devices), microbatches a step, ... */
+    int64_t batch, micro, seq, vocab; /* sequences a microbatch (all devices), microbatches a step, tokens a sequence, tokens there are (without padding) */
     int64_t global_batch;
     int zigzag; /* > 0: sequences are permuted in head and tail pairs for that many ranks (data loader) */
     int n_cuts;

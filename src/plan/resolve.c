@@ -68,6 +68,39 @@ static hp_err resolve_batch(hp_resolved *r, hp_errmsg *e)
     return HP_OK;
 }
 
+static int64_t least_common_multiple(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+int64_t hp_resolved_seq_multiple(const hp_resolved *r)
+{
+    const hp_split_rule *rule = split_of(r, "seq");
+    const hp_rules *layout = &r->s->layout;
+    hp_errmsg ignored;
+    int64_t multiple = 1, parts;
+    if (rule && !axes_size(r, rule->axes, &parts, &ignored))
+        multiple = rule->order ? 2 * parts : parts;
+    for (int i = 0; i < layout->n; i++)
+        if (!strcmp(layout->rule[i].key, "seq") && !axes_size(r, layout->rule[i].value, &parts, &ignored))
+            multiple = least_common_multiple(multiple, parts);
+    return multiple;
+}
+
+static bool seq_may_be_uneven(const hp_strategy *s)
+{
+    bool may = s->uneven;
+    for (int i = 0; i < s->cuts.n; i++)
+        may = may || !strcmp(s->cuts.rule[i].glob, "seq");
+    return may;
+}
+
 static hp_err resolve_sequence(hp_resolved *r, hp_errmsg *e)
 {
     const hp_split_rule *rule = split_of(r, "seq");
@@ -80,9 +113,12 @@ static hp_err resolve_sequence(hp_resolved *r, hp_errmsg *e)
     for (int i = 0; i < r->g->n_dims; i++)
         if (!strcmp(r->g->dim[i].name, "seq"))
             seq = r->g->dim[i].size;
-    if (seq % (2 * cp))
-        return hp_fail(e, HP_EINFEASIBLE, "zigzag order cuts the sequence of %lld in %lld chunks, which does not divide; nearest legal: %lld or %lld",
-                       (long long)seq, (long long)(2 * cp), (long long)(seq / (2 * cp) * 2 * cp), (long long)((seq / (2 * cp) + 1) * 2 * cp));
+    if (seq % (2 * cp) && !seq_may_be_uneven(r->s)) {
+        int64_t unit = hp_resolved_seq_multiple(r), low = seq / unit * unit;
+        return hp_fail(e, HP_EINFEASIBLE,
+                       "zigzag order over %s cuts seq (%lld) in %lld chunks, which does not divide; nearest legal: %lld or %lld, or ask for uneven splits (`uneven`)",
+                       rule->axes, (long long)seq, (long long)(2 * cp), (long long)(low ? low : unit), (long long)(low ? low + unit : 2 * unit));
+    }
     r->zigzag = (int)cp;
     note_int(r, "zigzag", cp, "split of seq");
     return HP_OK;

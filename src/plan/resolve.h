@@ -74,6 +74,10 @@ hp_err hp_resolve_stages(hp_resolved *r, hp_errmsg *e);
 /* hp_resolve_ring decides which atoms are a ring for attention (resolve_ring.c). */
 hp_err hp_resolve_ring(hp_resolved *r, hp_errmsg *e);
 
+/* hp_resolved_seq_multiple returns what the sequence must be a multiple of to be cut evenly by all that splits it: zigzag order over c ranks with sequence
+ * parallelism over t makes that c lcm(2, t). */
+int64_t hp_resolved_seq_multiple(const hp_resolved *r);
+
 /* hp_resolve_bad is the error of a wrong word in a strategy: exit 2 for a shorthand, 3 for a file. */
 hp_err hp_resolve_bad(const hp_resolved *r);
 

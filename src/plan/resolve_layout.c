@@ -119,14 +119,28 @@ static char *nearest_divisors(int64_t size, int64_t n, char *buf, size_t cap)
     return buf;
 }
 
+/* What else than other parts would be legal: a padded vocabulary, another length of the sequence. */
+static char *other_sizes(const task *k, const char *dim, int64_t size, int64_t parts, char *buf, size_t cap)
+{
+    int64_t unit = !strcmp(dim, "seq") ? hp_resolved_seq_multiple(k->r) : parts, high = (size + unit - 1) / unit * unit;
+    *buf = 0;
+    if (!strcmp(dim, "vocab"))
+        snprintf(buf, cap, ", or a vocabulary padded to %lld (-o model.vocab_pad=%lld)", (long long)high, (long long)parts);
+    else if (!strcmp(dim, "seq") && size > unit)
+        snprintf(buf, cap, ", or a sequence of %lld or %lld", (long long)(high - unit), (long long)high);
+    else if (!strcmp(dim, "seq"))
+        snprintf(buf, cap, ", or a sequence of %lld", (long long)high);
+    return buf;
+}
+
 static hp_err refuse_uneven(const task *k, int d, int64_t parts, hp_errmsg *e)
 {
-    char near[64];
+    char near[64], other[96];
     const char *dim = k->r->g->dim[k->t->dim[d]].name;
     return hp_fail(e, HP_EINFEASIBLE,
-                   "%s: dimension %s (%lld) does not divide over %s (%lld parts); nearest legal: %s parts, or ask for uneven splits (`uneven`)",
+                   "%s: dimension %s (%lld) does not divide over %s (%lld parts); nearest legal: %s parts%s, or ask for uneven splits (`uneven`)",
                    k->t->name, dim, (long long)size_of(k, d), k->axes, (long long)parts,
-                   nearest_divisors(size_of(k, d), parts, near, sizeof near));
+                   nearest_divisors(size_of(k, d), parts, near, sizeof near), other_sizes(k, dim, size_of(k, d), parts, other, sizeof other));
 }
 
 /* Splits dimension d by the atoms that are still free. */
@@ -139,6 +153,36 @@ static hp_err split_dim(task *k, int d, const uint8_t *atom, int n, hp_errmsg *e
     if (size_of(k, d) % parts && !may_be_uneven(k, d))
         return refuse_uneven(k, d, parts, e);
     return HP_OK;
+}
+
+/* Whether `parts` ranks can share kv key/value heads of q query heads: whole heads each, or whole copies of keys and values. */
+static bool heads_fit(int64_t kv, int64_t q, int64_t parts)
+{
+    return kv % parts == 0 || (parts % kv == 0 && q % parts == 0);
+}
+
+/* "2 or 5": the numbers of parts next to `n` that fit. */
+static char *nearest_heads(int64_t kv, int64_t q, int64_t n, char *buf, size_t cap)
+{
+    int64_t low = n - 1, high = n + 1;
+    while (low > 1 && !heads_fit(kv, q, low))
+        low--;
+    while (high <= q && !heads_fit(kv, q, high))
+        high++;
+    if (high > q)
+        snprintf(buf, cap, "%lld", (long long)low);
+    else
+        snprintf(buf, cap, "%lld or %lld", (long long)low, (long long)high);
+    return buf;
+}
+
+static hp_err refuse_heads(const task *k, int64_t kv, int64_t q, int64_t parts, hp_errmsg *e)
+{
+    char near[64];
+    return hp_fail(e, HP_EINFEASIBLE,
+                   "%s: neither do %lld key/value heads divide over %s (%lld parts), nor the parts over them and %lld query heads over the parts; nearest legal: "
+                   "%s parts, or ask for uneven splits (`uneven`)",
+                   k->t->name, (long long)kv, k->axes, (long long)parts, (long long)q, nearest_heads(kv, q, parts, near, sizeof near));
 }
 
 /* Heads: kv_heads takes an atom while it divides, group what comes after; `group` -1: keys and values, which replicate there. */
@@ -162,14 +206,8 @@ static hp_err split_heads(task *k, int kv, int group, const uint8_t *atom, int n
             append(k, kv, atom[i]);
             left = (left + t - 1) / t;
         } else {
-            int64_t parts = split_so_far(k, kv) * t;
             int64_t q = size_of(k, kv) * (group < 0 ? 1 : size_of(k, group));
-            char near[64];
-            return hp_fail(e, HP_EINFEASIBLE,
-                           "%s: %lld key/value heads%s do not divide over %s (%lld parts), nor the parts over the heads; nearest legal: %s parts, or ask for "
-                           "uneven splits (`uneven`)",
-                           k->t->name, (long long)size_of(k, kv), group < 0 ? "" : " with their query heads", k->axes,
-                           (long long)parts, nearest_divisors(group < 0 ? size_of(k, kv) : q, parts, near, sizeof near));
+            return refuse_heads(k, size_of(k, kv), q, split_so_far(k, kv) * (group < 0 ? 1 : split_so_far(k, group)) * t, e);
         }
     }
     return HP_OK;

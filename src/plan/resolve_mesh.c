@@ -193,6 +193,20 @@ static void note_view(hp_resolved *r, int i, const view *v, int pp, const char *
     hp_str_fini(&source);
 }
 
+/* Says how many ranks hold the same keys, values and their weights. */
+static void note_copies(hp_resolved *r, const view *v, const char *axis, int outer)
+{
+    for (int i = 0; i < v->n; i++) {
+        char copies[24], source[160];
+        if (strcmp(v->axis[i].name, axis))
+            continue;
+        snprintf(copies, sizeof copies, "%lld", (long long)v->axis[i].size / outer);
+        snprintf(source, sizeof source, "%s=%lld over %lld key/value heads: keys, values, their weights and gradients are held that often", axis,
+                 (long long)v->axis[i].size, (long long)dim_size(r->g, "kv_heads"));
+        hp_resolved_note(r, "kv_heads.copies", copies, source);
+    }
+}
+
 hp_err hp_resolve_mesh(hp_resolved *r, hp_errmsg *e)
 {
     const hp_strategy *s = r->s;
@@ -225,6 +239,8 @@ hp_err hp_resolve_mesh(hp_resolved *r, hp_errmsg *e)
     r->vpp = s->pipeline.vpp > 0 && r->pp > 1 ? s->pipeline.vpp : 1;
     const char *factor_axis = NULL;
     int outer = 0, n_factors = head_factor(r, &views[0], &factor_axis, &outer);
+    if (n_factors)
+        note_copies(r, &views[0], factor_axis, outer);
     r->mesh = hp_arena_alloc(&r->arena, (size_t)r->pp * sizeof *r->mesh);
     err = hp_mesh_build(&r->mesh[0], s->n_views, names, specs, n_factors, &factor_axis, &outer, e);
     for (int i = 0; i < s->n_views; i++)

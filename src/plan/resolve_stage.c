@@ -94,25 +94,81 @@ static int count_layers(const units *u)
     return n;
 }
 
+static void even_counts(int layers, int n, int *count)
+{
+    for (int i = 0; i < n; i++)
+        count[i] = layers / n + (i < layers % n);
+}
+
+/* "3 or 5": values next to `now` (from 1) by which, times `other`, the layers divide; "" when there are none. */
+static char *nearest_factor(int layers, int other, int now, char *buf, size_t cap)
+{
+    int low = now - 1, high = now + 1;
+    while (low > 0 && layers % (low * other))
+        low--;
+    while (high * other <= layers && layers % (high * other))
+        high++;
+    bool above = high * other <= layers;
+    *buf = 0;
+    if (low > 0 && above)
+        snprintf(buf, cap, "%d or %d", low, high);
+    else if (low > 0 || above)
+        snprintf(buf, cap, "%d", low > 0 ? low : high);
+    return buf;
+}
+
+static hp_err refuse_remainder(const hp_resolved *r, int layers, hp_errmsg *e)
+{
+    int v = r->pp * r->vpp, count[16];
+    char chunks[32], stages[32];
+    hp_str near = {0};
+    nearest_factor(layers, r->pp, r->vpp, chunks, sizeof chunks);
+    nearest_factor(layers, r->vpp, r->pp, stages, sizeof stages);
+    if (*chunks)
+        hp_str_add(&near, "vpp=%s with pp=%d, ", chunks, r->pp);
+    if (*stages)
+        hp_str_add(&near, "pp=%s with vpp=%d, ", stages, r->vpp);
+    if (v <= layers && v <= 16) {
+        even_counts(layers, v, count);
+        for (int i = 0; i < v; i++)
+            hp_str_add(&near, "%s%d", i ? "+" : "stages=", count[i]);
+        hp_str_add(&near, ", ");
+    }
+    hp_err err = hp_fail(e, HP_EINFEASIBLE,
+                         "%d layers do not divide over %d virtual stages (pp=%d x vpp=%d): %d would be dropped; nearest legal: %sor uneven stages (`uneven`)",
+                         layers, v, r->pp, r->vpp, layers % v, hp_str_text(&near));
+    hp_str_fini(&near);
+    return err;
+}
+
 static hp_err stages_even(hp_resolved *r, units *u, hp_errmsg *e)
 {
     int v = r->pp * r->vpp, layers = count_layers(u);
-    if (layers % v && !r->s->uneven) {
-        int low = v;
-        while (low > 1 && layers % low)
-            low--;
-        return hp_fail(e, HP_EINFEASIBLE,
-                       "%d layers do not divide over %d virtual stages (pp=%d, vpp=%d), some would be dropped; nearest legal: %d stages, or say how many "
-                       "each gets: stages=a+b+...",
-                       layers, v, r->pp, r->vpp, low);
-    }
     if (layers < v)
-        return hp_fail(e, HP_EINFEASIBLE, "%d layers are fewer than the %d virtual stages (pp=%d, vpp=%d)", layers, v, r->pp, r->vpp);
+        return hp_fail(e, HP_EINFEASIBLE, "%d layers are fewer than the %d virtual stages (pp=%d x vpp=%d); nearest legal: %d virtual stages", layers, v, r->pp,
+                       r->vpp, layers);
+    if (layers % v && !r->s->uneven)
+        return refuse_remainder(r, layers, e);
     int *count = hp_arena_alloc(&r->arena, (size_t)v * sizeof *count);
-    for (int i = 0; i < v; i++)
-        count[i] = layers / v + (i < layers % v);
+    even_counts(layers, v, count);
     deal_layers(u, count, v);
     return HP_OK;
+}
+
+/* Stages that place another number of layers than there are: the same shares of all of them are legal. */
+static hp_err refuse_sum(const char *text, const int *count, int n, int sum, int layers, hp_errmsg *e)
+{
+    hp_str near = {0};
+    for (int i = 0, before = 0, placed = 0; i < n && sum; i++) {
+        before += count[i];
+        int until = (int)(((int64_t)before * layers + sum / 2) / sum);
+        hp_str_add(&near, "%s%d", i ? "+" : "", until - placed);
+        placed = until;
+    }
+    hp_err err = hp_fail(e, HP_EINFEASIBLE, "stages \"%s\" place %d layers, the model has %d%s%s", text, sum, layers, sum ? "; nearest legal: " : "",
+                         hp_str_text(&near));
+    hp_str_fini(&near);
+    return err;
 }
 
 /* "7+9+9+7": layers a virtual stage. */
@@ -133,7 +189,7 @@ static hp_err stages_counted(hp_resolved *r, units *u, const char *text, hp_errm
     if (n != v)
         return hp_fail(e, HP_EINFEASIBLE, "stages \"%s\" name %d stages, pp=%d with vpp=%d has %d", text, n, r->pp, r->vpp, v);
     if (sum != layers)
-        return hp_fail(e, HP_EINFEASIBLE, "stages \"%s\" place %d layers, the model has %d", text, sum, layers);
+        return refuse_sum(text, count, n, sum, layers, e);
     deal_layers(u, count, v);
     return HP_OK;
 }
