@@ -122,7 +122,8 @@ char *hp_cluster_plain_name(const char *name, char *buf, size_t n)
     return buf;
 }
 
-/* --- closing ----------------------------------------------------------------------------------------- */
+/* --- closing
+ * ----------------------------------------------------------------------------------------- */
 
 /* Reads "512" or "8x8x8" into dims; returns how many factors, 0 when it is neither. */
 static int parse_count(const char *s, int *dims)
@@ -140,6 +141,27 @@ static int parse_count(const char *s, int *dims)
             return 0;
         s = end + 1;
     }
+}
+
+/* Returns how many chips "512" or "8x8x8" are, 0 when it is no count or too large to be one. */
+static int count_chips(const char *s, int *dims, int *n)
+{
+    enum { MOST = 10000000 };
+    long long chips = 1;
+    *n = parse_count(s, dims);
+    for (int i = 0; i < *n; i++) {
+        chips *= dims[i];
+        if (chips > MOST)
+            return 0;
+    }
+    return *n ? (int)chips : 0;
+}
+
+static hp_err no_count(const char *count, const char *name, hp_errmsg *e)
+{
+    return hp_fail(e, HP_EUSAGE,
+                   "\"%s\" is no number of %s: write a count as 512 or 8x8x8 (at most 10000000)",
+                   count, name);
 }
 
 /* Cuts `count` into n factors as near to each other as can be, ascending. */
@@ -256,16 +278,10 @@ static hp_err check_complete(const hp_cluster *c, hp_errmsg *e)
 /* "tpu-v5p:8x8x8" keeps its factors for people; n_devices counts dies. */
 hp_err hp_cluster_finish(hp_cluster *c, const char *count, hp_errmsg *e)
 {
-    int dims[HP_MAX_TORUS], n = parse_count(count, dims);
-    long long chips = n ? 1 : 0;
-    for (int i = 0; i < n; i++)
-        chips *= dims[i];
-    if (chips < 1 || chips * c->dies > 10000000)
-        return hp_fail(
-            e, HP_EUSAGE,
-            "\"%s\" is no number of %s: write a count as 512 or 8x8x8 (at most 10000000)", count,
-            c->name);
-    c->n_devices = (int)chips * c->dies;
+    int dims[HP_MAX_TORUS], n, chips = count_chips(count, dims, &n);
+    if (chips < 1 || (long long)chips * c->dies > 10000000)
+        return no_count(count, c->name, e);
+    c->n_devices = chips * c->dies;
     c->spec = hp_arena_printf(&c->arena, "%s:%s", c->name, count);
     hp_err err = close_levels(c, dims, n, e);
     if (!err && !(c->budget_bytes > 0))
@@ -273,7 +289,8 @@ hp_err hp_cluster_finish(hp_cluster *c, const char *count, hp_errmsg *e)
     return err ? err : check_complete(c, e);
 }
 
-/* --- ideal and host ------------------------------------------------------------------------------------ */
+/* --- ideal and host
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct figure {
     const char *key, *value;
@@ -318,8 +335,8 @@ static hp_err set_number(hp_cluster *c, const char *key, double v, const char *s
     return hp_cluster_set(c, key, text, source, unverified, e);
 }
 
-/* Two FMA units of f32_lanes a core; 13.5 GB/s of memory and 10 GB/s of copies a core are what one core of a
- * server of this decade does. N devices share the cores. */
+/* Two FMA units of f32_lanes a core; 13.5 GB/s of memory and 10 GB/s of copies a core are what one
+ * core of a server of this decade does. N devices share the cores. */
 static hp_err fill_host(hp_cluster *c, int n, hp_errmsg *e)
 {
     hp_host h;
@@ -348,17 +365,15 @@ static hp_err fill_host(hp_cluster *c, int n, hp_errmsg *e)
     return err ? err : set_number(c, "level.node.bandwidth", 10e9 * share, guess, true, e);
 }
 
-/* --- NAME:COUNT ------------------------------------------------------------------------------------------ */
+/* --- NAME:COUNT
+ * ------------------------------------------------------------------------------------------ */
 
 static hp_err fill(hp_cluster *c, const char *name, const char *count, hp_profile_fn *load,
                    void *ctx, hp_errmsg *e)
 {
-    int dims[HP_MAX_TORUS], n = parse_count(count, dims), devices = n ? 1 : 0;
-    for (int i = 0; i < n; i++)
-        devices *= dims[i];
+    int dims[HP_MAX_TORUS], n, devices = count_chips(count, dims, &n);
     if (devices < 1)
-        return hp_fail(e, HP_EUSAGE, "\"%s\" is no number of %s: write a count as 512 or 8x8x8",
-                       count, name);
+        return no_count(count, name, e);
     if (strcmp(name, "ideal") == 0)
         return fill_ideal(c, e);
     if (strcmp(name, "host") == 0)
@@ -394,7 +409,8 @@ hp_err hp_cluster_parse(const char *spec, int n_over, const hp_override *over, h
     return HP_OK;
 }
 
-/* --- text ------------------------------------------------------------------------------------------------ */
+/* --- text
+ * ------------------------------------------------------------------------------------------------ */
 
 static int by_name(const void *a, const void *b)
 {

@@ -1,5 +1,5 @@
-/* group.c -- where a group of devices lies. Sorted device numbers make each unit's members neighbours, so spans are
- * counts of runs. */
+/* group.c -- where a group of devices lies. Sorted device numbers make each unit's members
+ * neighbours, so spans are counts of runs. */
 #include "cluster/cluster.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the largest number of distinct sub-units (of `inner` devices) used within one unit (of `outer`). */
+/* Returns the largest number of distinct sub-units (of `inner` devices) used within one unit (of
+ * `outer`). */
 static int span_of(const int *d, int n, int inner, int outer)
 {
     int most = 0, here = 0;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the text after ':' of the first line that starts with `key`, in `buf`; NULL when there is none. */
+/* Returns the text after ':' of the first line that starts with `key`, in `buf`; NULL when there is
+ * none. */
 static char *line_of(const char *path, const char *key, char *buf, size_t n)
 {
     FILE *f = fopen(path, "re");

@@ -1,7 +1,8 @@
 /* host.h -- facts about the machine we run on: cores and caches from hwloc, memory from the kernel.
  *
- * hwloc's memory sizes are wrong in some containers, so memory is the smaller of /proc/meminfo's MemTotal and the control group's limit.
- * Rates are not measured here: they are estimates from clock and instruction set, until `hpbench calibrate` has measured. Room: cluster; uses base.
+ * hwloc's memory sizes are wrong in some containers, so memory is the smaller of /proc/meminfo's
+ * MemTotal and the control group's limit. Rates are not measured here: they are estimates from
+ * clock and instruction set, until `hpbench calibrate` has measured. Room: cluster; uses base.
  */
 #ifndef HP_CLUSTER_HOST_H
 #define HP_CLUSTER_HOST_H

@@ -1,4 +1,5 @@
-/* keys.c -- every key of a cluster with its unit and its place, in one table each for devices and levels. */
+/* keys.c -- every key of a cluster with its unit and its place, in one table each for devices and
+ * levels. */
 #include "cluster/cluster.h"
 #include "cluster/quantity.h"
 

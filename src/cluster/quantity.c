@@ -1,4 +1,5 @@
-/* quantity.c -- one table of suffixes a unit; what is not in the table is refused, never guessed. */
+/* quantity.c -- one table of suffixes a unit; what is not in the table is refused, never
+ * guessed. */
 #include "cluster/quantity.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* quantity.h -- numbers with units as data sheets write them: "989T", "3.35TB/s", "400Gb/s", "1.9us",
- * "80GiB", "82%". Room: cluster; uses base.
+/* quantity.h -- numbers with units as data sheets write them: "989T", "3.35TB/s", "400Gb/s",
+ * "1.9us", "80GiB", "82%". Room: cluster; uses base.
  */
 #ifndef HP_CLUSTER_QUANTITY_H
 #define HP_CLUSTER_QUANTITY_H

@@ -1,8 +1,9 @@
-/* collective.c -- one function an algorithm, each returning seconds or INFINITY where it is not legal; the cheapest wins, the
- * first of equals.
+/* collective.c -- one function an algorithm, each returning seconds or INFINITY where it is not
+ * legal; the cheapest wins, the first of equals.
  *
- * A group is seen as its *legs*: the levels with links where it has more than one member, inner to outer. With s members on a leg
- * and `below` members inside each of them, every one of the `below` has a port of its own into the leg.
+ * A group is seen as its *legs*: the levels with links where it has more than one member, inner to
+ * outer. With s members on a leg and `below` members inside each of them, every one of the `below`
+ * has a port of its own into the leg.
  */
 #include "cost/cost.h"
 
@@ -65,10 +66,11 @@ static legs legs_of(const hp_cluster *c, const hp_group *g)
     return out;
 }
 
-/* --- one leg's links ----------------------------------------------------------------------------------- */
+/* --- one leg's links
+ * ----------------------------------------------------------------------------------- */
 
-/* Share of a torus' links that a group drives at once: its axes, closed ones in full and lines by half (the ends
- * of a line send one way only). */
+/* Share of a torus' links that a group drives at once: its axes, closed ones in full and lines by
+ * half (the ends of a line send one way only). */
 static double torus_share(const hp_level *l, const int *axis)
 {
     double share = 0;
@@ -94,8 +96,8 @@ static double wire(const leg *g, const int *axis)
     }
 }
 
-/* Fraction of the wires that messages of `whole` bytes reach. A measured curve of all-reduces in the switch may exceed what
- * other collectives can have. */
+/* Fraction of the wires that messages of `whole` bytes reach. A measured curve of all-reduces in
+ * the switch may exceed what other collectives can have. */
 static double achieved(const hp_level *l, double whole, bool in_switch)
 {
     double f = hp_curve_at(&l->curve, whole, l->efficiency);
@@ -121,7 +123,8 @@ static double ring_latency(const leg *g, const int *axis)
     return hops * latency(g->level);
 }
 
-/* --- algorithms: `whole` bytes of the gathered or reduced value, `passes` 1 or 2 (all-reduce) ------------------ */
+/* --- algorithms: `whole` bytes of the gathered or reduced value, `passes` 1 or 2 (all-reduce)
+ * ------------------ */
 
 typedef struct job {
     const hp_cluster *c;
@@ -132,7 +135,8 @@ typedef struct job {
     int passes;
 } job;
 
-/* One ring through all members (as many in parallel as a unit has ports): the slowest leg bounds it. */
+/* One ring through all members (as many in parallel as a unit has ports): the slowest leg bounds
+ * it. */
 static hp_xfer_cost ring(const job *j)
 {
     hp_xfer_cost r = {0, "ring", -1};
@@ -174,7 +178,8 @@ static hp_xfer_cost hierarchical(const job *j)
     return r;
 }
 
-/* Double binary tree (Sanders, Speck, Traff 2009; NCCL 2.4): everyone sends the whole up and down. */
+/* Double binary tree (Sanders, Speck, Traff 2009; NCCL 2.4): everyone sends the whole up and
+ * down. */
 static hp_xfer_cost tree(const job *j)
 {
     hp_xfer_cost r = {INFINITY, "tree", -1};
@@ -210,8 +215,9 @@ static hp_xfer_cost in_switch(const job *j)
     return r;
 }
 
-/* Each member's bytes to peers that it meets on a leg use its port there; ports work at once. On a torus every byte travels a
- * quarter of a closed axis (half of a line) on average, over that axis' links. */
+/* Each member's bytes to peers that it meets on a leg use its port there; ports work at once. On a
+ * torus every byte travels a quarter of a closed axis (half of a line) on average, over that axis'
+ * links. */
 static double leg_all_to_all(const leg *g, const int *axis, double local, int n)
 {
     const hp_level *l = g->level;
@@ -243,7 +249,8 @@ static hp_xfer_cost all_to_all(const job *j)
     return r;
 }
 
-/* A message between two places of the group's outermost leg: one link of a mesh, one way of one axis of a torus. */
+/* A message between two places of the group's outermost leg: one link of a mesh, one way of one
+ * axis of a torus. */
 static double one_link(const hp_level *l, int places)
 {
     switch (l->topology) {

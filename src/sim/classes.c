@@ -1,5 +1,5 @@
-/* classes.c -- colours are numbered afresh after every round; a round hashes what a rank sees. Hashes of multisets are sums of mixed
- * colours, so they do not depend on order. */
+/* classes.c -- colours are numbered afresh after every round; a round hashes what a rank sees.
+ * Hashes of multisets are sums of mixed colours, so they do not depend on order. */
 #include "sim/classes.h"
 #include "base/rng.h"
 #include "sim/pairs.h"
@@ -49,7 +49,8 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return hp_rng_u64(hp_rng_key(a, b), 0);
 }
 
-/* --- groups ---------------------------------------------------------------------------------------------- */
+/* --- groups
+ * ---------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_shape(const hp_group *g)
 {
@@ -109,7 +110,8 @@ static void collect_groups(finder *f, int program)
         }
 }
 
-/* --- messages ---------------------------------------------------------------------------------------------- */
+/* --- messages
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Equal meshes and layouts send rank to rank; with very many ranks that is not searched for. */
 static bool straight(const hp_program *a, const hp_buffer *x, const hp_program *b,
@@ -170,9 +172,11 @@ static hp_err collect_messages(finder *f, const hp_expansion *x, hp_errmsg *e)
     return err;
 }
 
-/* --- colours ------------------------------------------------------------------------------------------------ */
+/* --- colours
+ * ------------------------------------------------------------------------------------------------ */
 
-/* Marks the atoms that split some dimension unevenly: ranks that differ in them hold boxes of different sizes. */
+/* Marks the atoms that split some dimension unevenly: ranks that differ in them hold boxes of
+ * different sizes. */
 static uint32_t uneven_atoms(const hp_program *p)
 {
     uint32_t mask = 0;
@@ -191,7 +195,8 @@ static bool same_work(const hp_program *p, const hp_task *t, int a, int b)
     return x.matmul_flops == y.matmul_flops && x.other_flops == y.other_flops && x.bytes == y.bytes;
 }
 
-/* Says whether work depends on the place along an atom (causal attention over a split sequence): first against second, middle and last. */
+/* Says whether work depends on the place along an atom (causal attention over a split sequence):
+ * first against second, middle and last. */
 static bool work_differs(const hp_program *p, int stride, int size)
 {
     int at[] = {1, size / 2, size - 1};
@@ -338,7 +343,8 @@ static void refine(finder *f, bool fold)
     f->n_colours = n;
 }
 
-/* --- rows ---------------------------------------------------------------------------------------------------- */
+/* --- rows
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void fill_rows(const finder *f, int program)
 {

@@ -1,7 +1,8 @@
 /* events.h -- pending events of one simulation, in a total order.
  *
- * Order: time, then key (device, stream, instance: see hp_order_key), then the order of pushing, so that a simulation is the same every time and on every
- * machine. push and pop are O(log n). An event that has lost its meaning stays and is known by its version (the owner's business). Not
+ * Order: time, then key (device, stream, instance: see hp_order_key), then the order of pushing, so
+ * that a simulation is the same every time and on every machine. push and pop are O(log n). An
+ * event that has lost its meaning stays and is known by its version (the owner's business). Not
  * thread-safe: one owner a queue. Room: sim; uses base only.
  */
 #ifndef HP_SIM_EVENTS_H
@@ -26,7 +27,8 @@ typedef struct hp_events {
     hp_event *event;
 } hp_events;
 
-/* hp_order_key packs what orders events of one instant: device first, then stream, then instance (program order). */
+/* hp_order_key packs what orders events of one instant: device first, then stream, then instance
+ * (program order). */
 uint64_t hp_order_key(int device, int stream, int inst);
 
 /* hp_events_push adds an event. */

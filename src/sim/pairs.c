@@ -1,4 +1,5 @@
-/* pairs.c -- all ends sorted by key: sends and receives of one key stand together, each in program order. */
+/* pairs.c -- all ends sorted by key: sends and receives of one key stand together, each in program
+ * order. */
 #include "sim/pairs.h"
 
 #include <stdlib.h>

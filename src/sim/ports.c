@@ -1,4 +1,5 @@
-/* ports.c -- every change of a port's list makes the transfers on it ask again how many they share with. */
+/* ports.c -- every change of a port's list makes the transfers on it ask again how many they share
+ * with. */
 #include "sim/ports.h"
 #include "base/mem.h"
 

@@ -1,8 +1,9 @@
 /* sim.c -- the event loop.
  *
- * An instance of a row counts down what it lacks: its listed dependencies and its predecessor on the stream. At zero it goes on the ready list and starts at
- * this instant. Only ends are events. Everything that starts at one instant starts at that instant whatever the order, so the queue's total order decides
- * nothing but which event is handled first. */
+ * An instance of a row counts down what it lacks: its listed dependencies and its predecessor on
+ * the stream. At zero it goes on the ready list and starts at this instant. Only ends are events.
+ * Everything that starts at one instant starts at that instant whatever the order, so the queue's
+ * total order decides nothing but which event is handled first. */
 #include "sim/sim.h"
 #include "sim/duration.h"
 #include "sim/pairs.h"
@@ -89,7 +90,8 @@ static uint64_t key_of(const side *s, int row, int inst)
     return hp_order_key(s->p->mesh.first + s->rows->rep[row], task_of(s, inst)->stream, inst);
 }
 
-/* --- setting up ------------------------------------------------------------------------------------------ */
+/* --- setting up
+ * ------------------------------------------------------------------------------------------ */
 
 static int *ints(sim *s, int n)
 {
@@ -244,7 +246,8 @@ static void sim_fini(sim *s)
     hp_step_trace_fini(&s->trace);
 }
 
-/* --- durations --------------------------------------------------------------------------------------------- */
+/* --- durations
+ * --------------------------------------------------------------------------------------------- */
 
 /* The measured nanoseconds of an instance on a rank, -1 when there are none. */
 static int64_t measured(const sim *s, int program, int row, int inst)
@@ -298,7 +301,8 @@ static hp_transfer_time message_time(sim *s, const pair *q, int dst)
     return (hp_transfer_time){real, -1, "measured"};
 }
 
-/* --- what tasks send ---------------------------------------------------------------------------------------- */
+/* --- what tasks send
+ * ---------------------------------------------------------------------------------------- */
 
 static int64_t planned_bytes(const sim *s, const side *k, int row, int inst)
 {
@@ -327,7 +331,8 @@ static int64_t sent_bytes(const sim *s, int program, int row, int inst)
     return *sent;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------ */
+/* --- running
+ * ------------------------------------------------------------------------------------------------ */
 
 static void satisfy(sim *s, int program, int row, int inst, bool data)
 {
@@ -524,7 +529,8 @@ static void end_transfer(sim *s, const hp_event *e)
         finish(s, t.program, g->row[i], t.inst);
 }
 
-/* Everything that lacks nothing from the start, in reverse, since the list is taken from its end. */
+/* Everything that lacks nothing from the start, in reverse, since the list is taken from its
+ * end. */
 static void list_first(sim *s)
 {
     for (int i = s->p->n_programs - 1; i >= 0; i--)

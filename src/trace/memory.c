@@ -1,7 +1,8 @@
-/* memory.c -- one walk over the instances gives each life its birth and death, one sort puts them on the time axis.
+/* memory.c -- one walk over the instances gives each life its birth and death, one sort puts them
+ * on the time axis.
  *
- * A life is a buffer within its scope: one for the step, one a microbatch for frame buffers, one a schedule entry for run buffers.
- * `open` holds the current life of every (buffer, microbatch). */
+ * A life is a buffer within its scope: one for the step, one a microbatch for frame buffers, one a
+ * schedule entry for run buffers. `open` holds the current life of every (buffer, microbatch). */
 #include "trace/memory.h"
 
 #include <stdlib.h>

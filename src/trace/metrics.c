@@ -120,7 +120,8 @@ static const class *critical(const classes *l)
     return best;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------ */
+/* --- memory
+ * ------------------------------------------------------------------------------------------------ */
 
 static const char *peak_text(const hp_program *p, const hp_expansion *x, int inst, hp_arena *a)
 {
@@ -156,7 +157,8 @@ hp_memory_figures hp_metrics_memory(const hp_plan *p, int program, const hp_expa
     return m;
 }
 
-/* --- the record -------------------------------------------------------------------------------------------- */
+/* --- the record
+ * -------------------------------------------------------------------------------------------- */
 
 static void fill_axes(const hp_owned *o, hp_result *r)
 {
@@ -213,7 +215,8 @@ void hp_metrics_fill(const hp_plan *p, const hp_expansion *x, const hp_step_trac
     free(l.v);
 }
 
-/* --- flops ------------------------------------------------------------------------------------------------- */
+/* --- flops
+ * ------------------------------------------------------------------------------------------------- */
 
 static bool runs_in(const hp_task *t, const hp_entry *e)
 {
@@ -229,8 +232,9 @@ static bool runs_in(const hp_task *t, const hp_entry *e)
     }
 }
 
-/* Matmul flops of a task on all ranks together. Of very many ranks the first and the last stand for all: exact where boxes are even, since work
- * then depends linearly on the place along an axis, if at all (causal attention over a split sequence). */
+/* Matmul flops of a task on all ranks together. Of very many ranks the first and the last stand for
+ * all: exact where boxes are even, since work then depends linearly on the place along an axis, if
+ * at all (causal attention over a split sequence). */
 static double task_flops(const hp_program *p, const hp_task *t)
 {
     enum { MANY_RANKS = 64 };
@@ -273,7 +277,8 @@ void hp_metrics_flops(const hp_plan *p, hp_result *r)
     r->flops_replicated = fmax(0, executed - recompute - r->flops_model);
 }
 
-/* --- what needs the cluster ---------------------------------------------------------------------------------- */
+/* --- what needs the cluster
+ * ---------------------------------------------------------------------------------- */
 
 static int level_of_task(const hp_plan *p, const hp_program *pr, const hp_task *t, int rank,
                          const hp_cluster *c)

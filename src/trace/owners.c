@@ -1,6 +1,6 @@
-/* owners.c -- three passes over one device: intervals of compute, transfers and copies are merged into unions; busy stretches
- * are cut by transfers; each idle stretch is walked backwards along what was missing. Every step of that walk goes to an
- * earlier instance, so it ends. */
+/* owners.c -- three passes over one device: intervals of compute, transfers and copies are merged
+ * into unions; busy stretches are cut by transfers; each idle stretch is walked backwards along
+ * what was missing. Every step of that walk goes to an earlier instance, so it ends. */
 #include "trace/owners.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ typedef struct walk {
     int64_t step_ns;
     intervals compute, transfer; /* unions; compute keeps the task that begins each stretch */
     intervals segment;           /* of one idle stretch, latest first; `inst` to blame */
-    int *owner;                  /* of each segment */
+    hp_owner *owner;             /* of each segment */
     int cap_owner;
     hp_owner_fn *fn;
     void *ctx;
@@ -45,7 +45,8 @@ double hp_ratio(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : NAN;
 }
 
-/* --- tasks ----------------------------------------------------------------------------------------------- */
+/* --- tasks
+ * ----------------------------------------------------------------------------------------------- */
 
 hp_task_class hp_task_class_of(const hp_task *t)
 {
@@ -76,7 +77,8 @@ static const hp_axis *axis_of(const hp_mesh *m, uint32_t atoms)
     return best;
 }
 
-/* Roles beyond the five named ones are data-parallel replicas. A collective over several axes has the role of its stream. */
+/* Roles beyond the five named ones are data-parallel replicas. A collective over several axes has
+ * the role of its stream. */
 int hp_task_role(const hp_program *p, const hp_task *t)
 {
     if (t->kind == HP_TASK_COPY)
@@ -96,7 +98,8 @@ char *hp_task_axis(const hp_program *p, const hp_task *t, char *buf, size_t n)
     return buf;
 }
 
-/* --- intervals ------------------------------------------------------------------------------------------- */
+/* --- intervals
+ * ------------------------------------------------------------------------------------------- */
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 {
@@ -185,7 +188,8 @@ static void collect(const walk *w, hp_task_class class, intervals *l)
     unite(l);
 }
 
-/* --- idle stretches ---------------------------------------------------------------------------------------- */
+/* --- idle stretches
+ * ---------------------------------------------------------------------------------------- */
 
 static void emit(walk *w, int64_t from, int64_t to, hp_owner owner, int inst)
 {
@@ -196,7 +200,8 @@ static void emit(walk *w, int64_t from, int64_t to, hp_owner owner, int inst)
     w->owner[w->segment.n - 1] = owner;
 }
 
-/* When a predecessor lets the next one go: its end, but a send leaves its stream as soon as it is posted. */
+/* When a predecessor lets the next one go: its end, but a send leaves its stream as soon as it is
+ * posted. */
 static int64_t released(const walk *w, int inst, bool as_previous)
 {
     const hp_span *s = &w->spans[inst];
@@ -262,8 +267,7 @@ static void blame(walk *w, int inst, int64_t lo, int64_t hi)
 static void tell_segments(walk *w)
 {
     for (int i = w->segment.n - 1; i >= 0; i--)
-        w->fn(w->ctx, w->segment.v[i].from, w->segment.v[i].to, (hp_owner)w->owner[i],
-              w->segment.v[i].inst);
+        w->fn(w->ctx, w->segment.v[i].from, w->segment.v[i].to, w->owner[i], w->segment.v[i].inst);
     w->segment.n = 0;
 }
 
@@ -273,7 +277,8 @@ static void tell_idle(walk *w, int64_t lo, int64_t hi, int next)
     tell_segments(w);
 }
 
-/* After the last compute task: the task that ends last is missing until its end; then nothing is. */
+/* After the last compute task: the task that ends last is missing until its end; then
+ * nothing is. */
 static void tell_tail(walk *w, int64_t lo)
 {
     int last = -1;
@@ -288,7 +293,8 @@ static void tell_tail(walk *w, int64_t lo)
     tell_segments(w);
 }
 
-/* A busy stretch, cut where transfers begin and end; *k is the first transfer that may reach into it. */
+/* A busy stretch, cut where transfers begin and end; *k is the first transfer that may reach into
+ * it. */
 static void tell_busy(walk *w, const interval *busy, int *k)
 {
     int64_t at = busy->from;
@@ -324,7 +330,8 @@ void hp_owners_visit(const hp_program *p, const hp_expansion *x, const hp_span *
     free(w.owner);
 }
 
-/* --- sums -------------------------------------------------------------------------------------------------- */
+/* --- sums
+ * -------------------------------------------------------------------------------------------------- */
 
 static void add_owned(void *ctx, int64_t from, int64_t to, hp_owner owner, int inst)
 {

@@ -1,8 +1,10 @@
 /* trace.h -- what happened in one step: a span for every task instance of every device.
  *
- * exec writes slots in shared memory while the step runs, sim fills the same struct; everything that people see of time is computed from
- * plan and trace (trace/owners.h). A slot is written once and published with release (`state`); readers acquire. Times are nanoseconds from the step's
- * start. A transfer runs from `xfer_ns` (the last participant has arrived) to `end_ns`; for other tasks xfer_ns = start_ns. Room: trace.
+ * exec writes slots in shared memory while the step runs, sim fills the same struct; everything
+ * that people see of time is computed from plan and trace (trace/owners.h). A slot is written once
+ * and published with release (`state`); readers acquire. Times are nanoseconds from the step's
+ * start. A transfer runs from `xfer_ns` (the last participant has arrived) to `end_ns`; for other
+ * tasks xfer_ns = start_ns. Room: trace.
  */
 #ifndef HP_TRACE_TRACE_H
 #define HP_TRACE_TRACE_H
@@ -23,8 +25,9 @@ typedef struct hp_span {
 
 enum { HP_SPAN_NOT_YET, HP_SPAN_RUNNING, HP_SPAN_DONE };
 
-/* hp_step_trace covers one step of a plan. A program has `n_rows` rows of n_inst spans: one a rank (row = NULL), or one for
- * ranks whose timelines are equal (row[rank] says which; sim folds classes so). Readers ask hp_trace_spans. */
+/* hp_step_trace covers one step of a plan. A program has `n_rows` rows of n_inst spans: one a rank
+ * (row = NULL), or one for ranks whose timelines are equal (row[rank] says which; sim folds classes
+ * so). Readers ask hp_trace_spans. */
 typedef struct hp_step_trace {
     int64_t step;
     int64_t step_ns;
@@ -36,10 +39,12 @@ typedef struct hp_step_trace {
     int **row;       /* per program, rank -> row; NULL, or NULL for a program: each rank has its own */
 } hp_step_trace;
 
-/* hp_step_trace_init makes an empty, owned trace for a plan whose programs expand to x[i], a row a rank. */
+/* hp_step_trace_init makes an empty, owned trace for a plan whose programs expand to x[i], a row a
+ * rank. */
 void hp_step_trace_init(hp_step_trace *t, const hp_plan *p, const hp_expansion *x);
 
-/* hp_step_trace_init_rows makes one with n_rows[i] rows a program; row[i] (a rank's row, copied) may be NULL where each rank has its own. */
+/* hp_step_trace_init_rows makes one with n_rows[i] rows a program; row[i] (a rank's row, copied)
+ * may be NULL where each rank has its own. */
 void hp_step_trace_init_rows(hp_step_trace *t, const hp_plan *p, const hp_expansion *x, const int *n_rows,
                              int *const *row);
 
