@@ -31,6 +31,7 @@ static hp_err check(const hp_args *a, hp_errmsg *e)
 {
     hp_prove_ask ask = {0};
     hp_err err = read_ask(a, &ask, e);
+    hp_ask_fini(&ask.what);
     return err ? err : hp_isolate("__check", "the check", e);
 }
 
@@ -67,6 +68,7 @@ static hp_err check_here(const hp_args *a, hp_errmsg *e)
     if (!err)
         err = hp_prove_verdict(&r, e);
     hp_str_fini(&said);
+    hp_ask_fini(&ask.what);
     return err;
 }
 

@@ -74,6 +74,7 @@ static hp_err plan(const hp_args *a, hp_errmsg *e)
     }
     hp_str_fini(&out);
     hp_case_fini(&c);
+    hp_ask_fini(&ask);
     return err;
 }
 

@@ -108,6 +108,7 @@ static hp_err run(const hp_args *a, hp_errmsg *e)
         err = err ? err : written;
     }
     hp_outcome_fini(&o);
+    hp_ask_fini(&ask.what);
     return err;
 }
 
@@ -153,6 +154,7 @@ static hp_err sim(const hp_args *a, hp_errmsg *e)
     if (!err)
         err = write_outcome(&o, a, e);
     hp_outcome_fini(&o);
+    hp_ask_fini(&ask.what);
     return err;
 }
 

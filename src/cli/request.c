@@ -16,13 +16,11 @@ static hp_err read_overrides(const hp_args *a, hp_ask *ask, hp_errmsg *e)
     for (int i = 0; i < a->n_given; i++) {
         if (strcmp(a->given[i].flag->name, "override") != 0)
             continue;
-        /* argv is ours to cut: key and value become strings of their own where the = stood */
-        char *equals = strchr((char *)(uintptr_t)a->given[i].value, '=');
-        if (!equals || equals == a->given[i].value)
-            return hp_fail(e, HP_EUSAGE, "-o \"%s\": write KEY=VALUE, as in -o model.seq=64",
-                           a->given[i].value);
-        *equals = '\0';
-        hp_err err = hp_ask_over(ask, a->given[i].value, equals + 1, e);
+        const char *text = a->given[i].value, *equals = strchr(text, '=');
+        if (!equals || equals == text)
+            return hp_fail(e, HP_EUSAGE, "-o \"%s\": write KEY=VALUE, as in -o model.seq=64", text);
+        const char *key = hp_arena_printf(&ask->arena, "%.*s", (int)(equals - text), text);
+        hp_err err = hp_ask_over(ask, key, equals + 1, e);
         if (err)
             return err;
     }

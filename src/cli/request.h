@@ -24,7 +24,7 @@
         "verbose", 'v', NULL, "every assumption in the report", false                              \
     }
 
-/* hp_request_ask fills *ask from -m, -c, -s and -o. */
+/* hp_request_ask fills *ask from -m, -c, -s and -o; hp_ask_fini in any case. */
 hp_err hp_request_ask(const hp_args *a, hp_ask *ask, hp_errmsg *e);
 
 /* hp_request_formats checks every --format against `n` names before anything is run. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COLUMNS = 80, BAR = 76, SHORT_BAR = 34 };
@@ -59,9 +60,13 @@ static int cells(double part, double whole, int width)
     return c > width ? width : c > 0 ? (int)(c + 0.5) : 0;
 }
 
-static const char *full_cell(hp_table_style s)
+/* Two blanks and a bar of part/whole of `width` cells; nothing at all when that is less than half a cell. */
+static void bar(hp_str *out, hp_table_style s, double part, double whole, int width)
 {
-    return s.utf8 ? "█" : "#";
+    int n = cells(part, whole, width);
+    if (n > 0)
+        hp_str_put(out, "  ", 2);
+    repeat(out, s.utf8 ? "█" : "#", n);
 }
 
 void hp_table_spark(const double *v, int n, int width, bool utf8, hp_str *out)
@@ -206,10 +211,7 @@ static void say_comm(const hp_result *r, hp_table_style s, hp_str *out)
         hp_str_add(out, "  %-14s %10s %10s %11s", a->axis,
                    percent(a->masking_ratio, masked, sizeof masked),
                    seconds(a->comm_s, time, sizeof time), bytes(a->bytes, sent, sizeof sent));
-        if (a->masking_ratio > 0) {
-            hp_str_put(out, "  ", 2);
-            repeat(out, full_cell(s), cells(a->masking_ratio, 1, 26));
-        }
+        bar(out, s, a->masking_ratio, 1, 26);
         hp_str_put(out, "\n", 1);
     }
     hp_str_add(out, "  %-14s %10s\n", "all", percent(r->masking_ratio, masked, sizeof masked));
@@ -233,10 +235,9 @@ static void say_memory(const hp_result *r, hp_table_style s, hp_str *out)
     for (int i = 0; i < HP_MEM_KINDS; i++) {
         if (!(m->by_kind[i] > 0))
             continue;
-        hp_str_add(out, "  %-14s %10s %8s  ", hp_mem_kind_name[i],
-                   bytes(m->by_kind[i], a, sizeof a),
+        hp_str_add(out, "  %-14s %10s %8s", hp_mem_kind_name[i], bytes(m->by_kind[i], a, sizeof a),
                    percent(m->by_kind[i] / m->peak_bytes, b, sizeof b));
-        repeat(out, full_cell(s), cells(m->by_kind[i], m->peak_bytes, SHORT_BAR));
+        bar(out, s, m->by_kind[i], m->peak_bytes, SHORT_BAR);
         hp_str_put(out, "\n", 1);
     }
     hp_str_put(out, "\n", 1);
@@ -253,11 +254,11 @@ static void say_classes(const hp_result *r, hp_table_style s, hp_str *out)
     hp_str_add(out, "CLASSES        devices       busy    masked       peak\n");
     for (int i = 0; i < r->n_classes; i++) {
         const hp_class_figures *c = &r->cls[i];
-        hp_str_add(out, "  %-14.14s %5d %10s %9s %10s  ", c->name, c->devices,
+        hp_str_add(out, "  %-14.14s %5d %10s %9s %10s", c->name, c->devices,
                    seconds(c->time.compute_s + c->time.overlapped_s, step, sizeof step),
                    percent(c->masking_ratio, masked, sizeof masked),
                    bytes(c->memory.peak_bytes, peak, sizeof peak));
-        repeat(out, full_cell(s), cells(c->memory.peak_bytes, most, 24));
+        bar(out, s, c->memory.peak_bytes, most, 24);
         hp_str_put(out, "\n", 1);
     }
     hp_str_put(out, "\n", 1);
@@ -283,25 +284,45 @@ static void wrap(hp_str *out, const char *head, const char *text)
     hp_str_put(out, "\n", 1);
 }
 
+static bool same_source(const hp_assumption *a, const hp_assumption *b)
+{
+    const char *x = a->source ? a->source : "", *y = b->source ? b->source : "";
+    return a->unverified == b->unverified && strcmp(x, y) == 0;
+}
+
+/* Appends assumption i and all later ones of the same source as one sentence, and marks them as said. */
+static void say_source(const hp_result *r, int i, bool *said, hp_str *out)
+{
+    const hp_assumption *a = &r->assumption[i];
+    hp_str text = {0};
+    for (int k = i; k < r->n_assumptions; k++) {
+        if (said[k] || !same_source(a, &r->assumption[k]))
+            continue;
+        hp_str_add(&text, "%s%s = %s", text.len ? ", " : "", r->assumption[k].name,
+                   r->assumption[k].value);
+        said[k] = true;
+    }
+    hp_str_add(&text, " (%s%s)", a->source ? a->source : "-", a->unverified ? "; unverified" : "");
+    wrap(out, "assumed:", hp_str_text(&text));
+    hp_str_fini(&text);
+}
+
 static void say_remarks(const hp_result *r, hp_table_style s, hp_str *out)
 {
     int kept_back = 0;
+    bool *said = hp_xcalloc((size_t)r->n_assumptions + 1, sizeof *said);
     for (int i = 0; i < r->n_warnings; i++)
         wrap(out, "warning:", r->warning[i]);
     for (int i = 0; i < r->n_assumptions; i++) {
-        const hp_assumption *a = &r->assumption[i];
-        if (!s.verbose && !a->unverified) {
+        if (!s.verbose && !r->assumption[i].unverified)
             kept_back++;
-            continue;
-        }
-        char text[512];
-        snprintf(text, sizeof text, "%s = %s (%s%s)", a->name, a->value,
-                 a->source ? a->source : "-", a->unverified ? ", unverified" : "");
-        wrap(out, "assumed:", text);
+        else if (!said[i])
+            say_source(r, i, said, out);
     }
     if (kept_back)
         hp_str_add(out, "%d more assumption%s with sources: -v or --format=json\n", kept_back,
                    kept_back == 1 ? "" : "s");
+    free(said);
 }
 
 void hp_table_result(const hp_result *r, hp_table_style s, hp_str *out)

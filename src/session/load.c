@@ -14,6 +14,11 @@ hp_err hp_ask_over(hp_ask *ask, const char *key, const char *value, hp_errmsg *e
     return HP_OK;
 }
 
+void hp_ask_fini(hp_ask *ask)
+{
+    hp_arena_fini(&ask->arena);
+}
+
 hp_err hp_case_open(const hp_ask *ask, hp_case *c, hp_errmsg *e)
 {
     hp_err err = hp_script_overrides(ask->n_over, ask->over, e);

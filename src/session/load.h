@@ -11,8 +11,9 @@
 
 enum { HP_MAX_OVERRIDES = 64 };
 
-/* hp_ask is a request in the user's words; the strings are borrowed. Zeroed, with names filled in, it asks for the defaults. */
+/* hp_ask is a request in the user's words. Zeroed, with names filled in, it asks for the defaults. Strings are borrowed, but those that `arena` owns. */
 typedef struct hp_ask {
+    hp_arena arena;
     const char *model, *cluster, *strategy;
     int n_over;
     hp_override over[HP_MAX_OVERRIDES]; /* `-o key=value`: "model.seq", "64" */
@@ -20,6 +21,9 @@ typedef struct hp_ask {
 
 /* hp_ask_over appends an override; HP_EUSAGE when there are too many. */
 hp_err hp_ask_over(hp_ask *ask, const char *key, const char *value, hp_errmsg *e);
+
+/* hp_ask_fini frees what the request owns; a copy of a request owns nothing of its own. */
+void hp_ask_fini(hp_ask *ask);
 
 /* hp_case is everything that belongs to one plan. */
 typedef struct hp_case {

@@ -50,6 +50,7 @@ static void test_report(void)
     has(s, "stage1");
     has(s, "█");
     has(s, "unverified");
+    ok(strstr(s, " \n") == NULL, "no line ends with a blank");
     ok(strstr(s, "(as said)") == NULL, "verified assumptions are kept back");
     is_int(widest(s) <= 80, 1, "no line is wider than 80 columns (%d)", widest(s));
     hp_str_fini(&t);
