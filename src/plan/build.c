@@ -171,9 +171,9 @@ static void keep_notes(const hp_resolved *r, hp_built *out)
     }
 }
 
-static hp_err build_any(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_built *out, hp_errmsg *e)
+static hp_err build_any(hp_graph *g, const hp_cluster *c, const hp_strategy *s, bool all_rows, hp_built *out, hp_errmsg *e)
 {
-    hp_resolved r = {0};
+    hp_resolved r = {.all_rows = all_rows};
     prices *p = hp_xcalloc(1, sizeof *p);
     *out = (hp_built){0};
     hp_err err = hp_resolve(g, c, s, &r, e);
@@ -200,7 +200,7 @@ static hp_err build_any(hp_graph *g, const hp_cluster *c, const hp_strategy *s, 
 static hp_err try_plan(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_plan **plan, hp_errmsg *e)
 {
     hp_built b = {0};
-    hp_err err = build_any(g, c, s, &b, e);
+    hp_err err = build_any(g, c, s, false, &b, e);
     *plan = b.plan;
     b.plan = NULL;
     hp_built_fini(&b);
@@ -209,7 +209,11 @@ static hp_err try_plan(hp_graph *g, const hp_cluster *c, const hp_strategy *s, h
 
 hp_err hp_build(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_built *out, hp_errmsg *e)
 {
-    hp_err err = build_any(g, c, s, out, e);
+    hp_err err = build_any(g, c, s, c->is_host, out, e);
+    if (!err && c->is_host && !hp_fits(out->plan)) { /* real routing may be skewed: room for all rows where it can be had */
+        hp_built_fini(out);
+        err = build_any(g, c, s, false, out, e);
+    }
     if (!err)
         err = hp_fit_check(g, c, s, out->plan, try_plan, e);
     if (err)

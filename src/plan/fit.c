@@ -128,7 +128,7 @@ static bool apply(hp_strategy *t, int change, hp_rule *all)
     return true;
 }
 
-static bool fits(const hp_plan *p)
+bool hp_fits(const hp_plan *p)
 {
     for (int i = 0; i < p->n_programs; i++)
         if (p->budget_bytes > 0 && hp_program_arena(&p->program[i]) > p->budget_bytes)
@@ -157,7 +157,7 @@ static void suggest(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_t
         hp_errmsg e;
         if (!apply(&t, list[i].change, &all) || try(g, c, &t, &p, &e))
             continue;
-        bool ok = fits(p);
+        bool ok = hp_fits(p);
         hp_plan_free(p);
         if (ok) {
             hp_str_add(out, "cheapest change that fits: %s", list[i].words);
@@ -169,7 +169,7 @@ static void suggest(hp_graph *g, const hp_cluster *c, const hp_strategy *s, hp_t
 
 hp_err hp_fit_check(hp_graph *g, const hp_cluster *c, const hp_strategy *s, const hp_plan *p, hp_try_fn *try, hp_errmsg *e)
 {
-    if (fits(p))
+    if (hp_fits(p))
         return HP_OK;
     int worst = 0;
     for (int i = 1; i < p->n_programs; i++)

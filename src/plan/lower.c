@@ -31,16 +31,15 @@ static void routed_share(const lowering *w, const hp_layout *l, const hp_shape *
     }
 }
 
-/* Rows a buffer has room for: all that can come while those are few bytes, else `headroom` times the balanced share (never more than can come). */
+/* Rows a buffer has room for: all that can come where that was asked for, else `headroom` times the balanced share. */
 static int64_t routed_rows(const lowering *w, int tensor, const hp_layout *l, const hp_shape *shape)
 {
-    enum { FEW = 4 << 20 };
     const hp_shape *route = &w->r->shape[w->r->g->tensor[tensor].route];
     int64_t most;
     double balanced;
     routed_share(w, l, shape, route->size[route->nd - 1], &most, &balanced);
     int64_t planned = (int64_t)(w->r->s->moe.headroom * balanced) + 1;
-    return most * shape->size[3] * 4 <= FEW || most < planned ? most : planned;
+    return w->r->all_rows || most < planned ? most : planned;
 }
 
 int low_buffer(lowering *w, const char *name, int tensor, hp_dtype t, const hp_shape *shape, const hp_layout *l, hp_bkind kind,

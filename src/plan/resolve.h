@@ -38,6 +38,7 @@ typedef struct hp_resolved {
     int64_t batch, micro, global; /* sequences a microbatch, microbatches, sequences a step */
     uint32_t ring;          /* atoms along which keys and values circulate; 0: they are gathered */
     int8_t *ring_from, *ring_to; /* by node: the labels of queries' and keys' positions, -1 */
+    bool all_rows;          /* routed buffers have room for every row that can come, whatever the headroom */
     int zigzag;             /* > 0: sequences are permuted in head and tail pairs for that many ranks */
     int n_cuts;
     hp_cut *cut;
