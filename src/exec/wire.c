@@ -89,7 +89,12 @@ static hp_err pair(hp_engine *g, const end *send, const end *recv, hp_errmsg *e)
 {
     hp_side *a = &g->side[send->program], *b = &g->side[recv->program];
     hp_info *from = &a->info[task_index(a, send->inst)], *to = &b->info[task_index(b, recv->inst)];
+    const hp_buffer *x = &a->p->buffer[from->task->buf[0]], *y = &b->p->buffer[to->task->buf[0]];
     const hp_messages *m;
+    if (x->dtype != y->dtype || x->route >= 0 || y->route >= 0 || x->turn || y->turn)
+        return hp_fail(e, HP_EINTERNAL,
+                       "plan: task %s sends %s to %s; legal are dense, unturned buffers of one type",
+                       from->task->name, x->name, y->name);
     hp_err rc = hp_known_messages(g->known, a, task_index(a, send->inst), b,
                                   task_index(b, recv->inst), &m, e);
     if (rc)
