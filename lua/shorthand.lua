@@ -260,12 +260,7 @@ end
 local SCHEDULES = { "gpipe", "1f1b", "interleaved", "zbh1", "zbh2", "zbv", "dualpipe", "dualpipev" }
 
 local function pipeline(t)
-  if not t.pp then
-    for _, key in ipairs { "schedule", "vpp", "stages" } do
-      if t[key] then usage(key .. " says something about a pipeline; say pp= too") end
-    end
-    return nil
-  end
+  if not t.pp then return nil end
   local name = t.schedule and one_of("schedule", t.schedule, SCHEDULES) or ((t.vpp or 1) > 1 and "interleaved" or "1f1b")
   local stages = t.stages or "even"
   if not stages:match("^%d+[%d+]*$") then one_of("stages", stages, { "even", "balance" }) end
@@ -280,15 +275,20 @@ local function moe(t)
 end
 
 local function context(t)
-  if not t.cp then
-    for _, key in ipairs { "cp_kind", "zigzag" } do
-      if t[key] then usage(key .. " says something about context parallelism; say cp= too") end
-    end
-    return nil
-  end
+  if not t.cp then return nil end
   local kind = t.cp_kind or "ring"
   if kind == "ulysses" then return nil end
   return { outer = kind == "ring" and "ring" or "gather" }
+end
+
+-- Keys that say something about an axis need the axis, be its size 1.
+local function check_company(t)
+  local needs = { { "tp", "sp" }, { "pp", "schedule", "vpp", "stages" }, { "cp", "cp_kind", "zigzag" } }
+  for _, keys in ipairs(needs) do
+    for i = 2, #keys do
+      if t[keys[i]] and not t[keys[1]] then usage(("%s says something about %s; say %s= too"):format(keys[i], keys[1], keys[1])) end
+    end
+  end
 end
 
 -- Axes of size 1 need not be there; dp always is.
@@ -302,7 +302,7 @@ end
 function M.table_of(text, size, has_experts)
   M.text = text
   local t = read(text)
-  if t.sp and not t.tp then usage("sp splits the sequence by tp; say tp= too") end
+  check_company(t)
   if (t.ep or t.etp) and has_experts == false then refuse("ep: the model has no experts to split") end
   local dp = check_degrees(t, size)
   check_fsdp(t, dp)

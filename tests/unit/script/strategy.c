@@ -80,6 +80,7 @@ static void shorthand(void)
     says("cp=4", dense, "split seq = cp\n");
     says("cp=4", dense, "cp.outer ring\n");
     says("cp=4,zigzag", dense, "split seq = cp zigzag\n");
+    says("cp=1,cp_kind=ulysses,zigzag,pp=1,stages=even,tp=1,sp", dense, "mesh dp=*\nsplit batch = dp\n");
     says("cp=4,cp_kind=allgather", dense, "cp.outer gather\n");
     says("cp=4,cp_kind=ulysses", dense,
          "split heads = cp\nsplit kv_heads = cp\nsplit seq = cp\nsplit batch = dp\nparam_split "
@@ -121,7 +122,7 @@ static void wrong_shorthand(void)
     says("mbs", dense, "exit 2: strategy 'mbs': mbs needs a value");
     says("dp=", dense, "exit 2:");
     says("dp=2,dp=4", dense, "is said twice");
-    says("sp", dense, "exit 2: strategy 'sp': sp splits the sequence by tp");
+    says("sp", dense, "exit 2: strategy 'sp': sp says something about tp; say tp= too");
     says("zigzag", dense, "exit 2:");
     says("vpp=2", dense, "exit 2:");
     says("schedule=1f2b,pp=2", dense, "the nearest is '1f1b'");
