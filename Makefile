@@ -1,7 +1,7 @@
 # One Makefile for the whole house; build/<flavour>/ holds everything that is made.
 #
 # A source is found by where it lies: src/<room>/*.c and tui/*.c make libhp.a, src/cli/main.c is the
-# program, tests/unit/<room>/*.c, tests/prop/*.c and tests/fuzz/*.c are programs of their own. Adding
+# program, tests/unit/<room>/*.c, tests/prop/*.c, tests/cases/*.c and tests/fuzz/*.c are programs of their own. Adding
 # a file needs no edit here. src/kern/*_simd.c is compiled once per instruction-set level.
 #
 #   make GEMM=onednn|openblas|plain     which matrix multiplication is linked
@@ -76,6 +76,7 @@ SIMD := $(wildcard src/kern/*_simd.c)
 SRC := $(filter-out $(MAIN) $(SIMD),$(sort $(wildcard src/*/*.c tui/*.c)))
 UNIT := $(sort $(wildcard tests/unit/*/*.c))
 PROP := $(sort $(wildcard tests/prop/*.c))
+CASES := $(sort $(wildcard tests/cases/*.c))
 FUZZ := $(sort $(wildcard tests/fuzz/*.c))
 
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
@@ -91,7 +92,7 @@ OBJ := $(SRC:%.c=$(OUT)/obj/%.o) $(foreach l,$(LEVELS),$(SIMD:%.c=$(OUT)/obj/%.$
 MAIN_OBJ := $(MAIN:%.c=$(OUT)/obj/%.o)
 LIB := $(OUT)/libhp.a
 BIN := $(if $(MAIN),$(OUT)/hpbench)
-TESTS := $(UNIT:%.c=$(OUT)/%) $(PROP:%.c=$(OUT)/%)
+TESTS := $(UNIT:%.c=$(OUT)/%) $(PROP:%.c=$(OUT)/%) $(CASES:%.c=$(OUT)/%)
 FUZZERS := $(FUZZ:%.c=$(OUT)/%)
 
 $(V).SILENT:
@@ -101,7 +102,7 @@ $(V).SILENT:
 
 all: $(LIB) $(BIN) $(if $(filter build/release,$(OUT)),$(if $(MAIN),hpbench)) ## the program (default)
 
-tests: all $(TESTS) ## the unit and property test programs, not run
+tests: all $(TESTS) ## the unit, property and case test programs, not run
 
 fuzzers: $(FUZZERS)
 
@@ -140,10 +141,12 @@ $(OUT)/tests/unit/%: $(OUT)/obj/tests/unit/%.o $(LIB)
 	$(call link)
 $(OUT)/tests/prop/%: $(OUT)/obj/tests/prop/%.o $(LIB)
 	$(call link)
+$(OUT)/tests/cases/%: $(OUT)/obj/tests/cases/%.o $(LIB)
+	$(call link)
 $(OUT)/tests/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB)
 	$(call link,-fsanitize=fuzzer)
 
--include $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(patsubst %.c,$(OUT)/obj/%.d,$(UNIT) $(PROP) $(FUZZ))
+-include $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(patsubst %.c,$(OUT)/obj/%.d,$(UNIT) $(PROP) $(CASES) $(FUZZ))
 
 # --- what people call -----------------------------------------------------------------------------
 run: all ## build and start the workbench (a short real run where there is no terminal)
