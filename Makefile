@@ -124,7 +124,7 @@ $(OUT)/obj/src/base/paths.o: HP_CFLAGS += -DHP_DATADIR='"$(PREFIX)/share/hpbench
 $(OUT)/obj/src/base/paths.o: $(OUT)/prefix
 define level_rule
 $(OUT)/obj/src/kern/%_simd.$1.o: src/kern/%_simd.c Makefile
-	$$(call compile,-O3 -fno-math-errno $(LEVEL_FLAGS_$1) -DHP_LEVEL=$1)
+	$$(call compile,$(if $(filter release,$(FLAVOUR)),-O3) -fno-math-errno $(LEVEL_FLAGS_$1) -DHP_LEVEL=$1)
 endef
 $(foreach l,$(LEVELS),$(eval $(call level_rule,$l)))
 

@@ -14,6 +14,12 @@
 #include <dnnl.h>
 #elif defined(HP_GEMM_OPENBLAS)
 #include <cblas.h>
+
+/* OpenBLAS has a team of its own unless told before its first call. */
+__attribute__((constructor)) static void one_thread(void)
+{
+    openblas_set_num_threads(1);
+}
 #endif
 
 typedef struct product {

@@ -11,9 +11,6 @@
 #include "kern/num.h"
 
 #include <math.h>
-#if defined(__SSE__)
-#include <immintrin.h>
-#endif
 
 #if defined(__AVX512F__)
 #define HP_VL 16
@@ -43,43 +40,19 @@ static inline vf vsel(vi mask, vf a, vf b)
 /* The larger and the smaller; where one is a NaN, b. */
 static inline vf vmax(vf a, vf b)
 {
-#if defined(__AVX512F__)
-    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
-#elif defined(__AVX__)
-    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
-#elif defined(__SSE__)
-    return (vf)_mm_max_ps((__m128)a, (__m128)b);
-#else
     return vsel(a > b, a, b);
-#endif
 }
 
 static inline vf vmin(vf a, vf b)
 {
-#if defined(__AVX512F__)
-    return (vf)_mm512_min_ps((__m512)a, (__m512)b);
-#elif defined(__AVX__)
-    return (vf)_mm256_min_ps((__m256)a, (__m256)b);
-#elif defined(__SSE__)
-    return (vf)_mm_min_ps((__m128)a, (__m128)b);
-#else
     return vsel(a < b, a, b);
-#endif
 }
 
 static inline vf vsqrt(vf a)
 {
-#if defined(__AVX512F__)
-    return (vf)_mm512_sqrt_ps((__m512)a);
-#elif defined(__AVX__)
-    return (vf)_mm256_sqrt_ps((__m256)a);
-#elif defined(__SSE__)
-    return (vf)_mm_sqrt_ps((__m128)a);
-#else
     for (int i = 0; i < HP_VL; i++)
         a[i] = sqrtf(a[i]);
     return a;
-#endif
 }
 
 static inline vf vwiden(vh h)
@@ -184,7 +157,8 @@ static inline float vtop(vf v)
  * degree 7 (error below 2e-8 there), 2^n in two factors so that the ends of the range come out right. */
 static inline vf vexp(vf x)
 {
-    vf t = vmin(vmax(x, vset(-104.0f)), vset(89.0f));
+    vf t = vsel(x < -104.0f, vset(-104.0f), x);
+    t = vsel(t > 89.0f, vset(89.0f), t); /* a NaN passes both */
     vf magic = vset(12582912.0f); /* 1.5 2^23: adding it rounds to an integer */
     vf shifted = t * 1.44269504f + magic;
     vi n = (vi)shifted - (vi)magic;
@@ -199,8 +173,7 @@ static inline vf vexp(vf x)
     p = p * r + 1.0f;
     p = p * r + 1.0f;
     vi half = n >> 1;
-    vf y = p * (vf)((half + 127) << 23) * (vf)((n - half + 127) << 23);
-    return vsel(x != x, x, y);
+    return p * (vf)((half + 127) << 23) * (vf)((n - half + 127) << 23);
 }
 
 static inline vf vsigmoid(vf x)
