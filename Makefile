@@ -98,7 +98,7 @@ FUZZERS := $(FUZZ:%.c=$(OUT)/%)
 $(V).SILENT:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all tests fuzzers run check check-long layers asan tsan cov fuzz format install clean where help FORCE
+.PHONY: all tests fuzzers run check check-long layers print-libs asan tsan cov fuzz format install clean where print-libs help FORCE
 
 all: $(LIB) $(BIN) $(if $(filter build/release,$(OUT)),$(if $(MAIN),hpbench)) ## the program (default)
 
@@ -158,6 +158,10 @@ check-long: ## the same with many more draws of the property tests
 	+HP_TEST_LONG=1 tests/run
 layers: ## no include of a later room, no circle of modules
 	scripts/layers
+
+# What a program that links the library needs; for scripts/bench.
+print-libs:
+	@echo $(LIBS)
 
 asan: ## build/asan: gcc with AddressSanitizer and UBSan
 	+$(MAKE) --no-print-directory FLAVOUR=asan tests
