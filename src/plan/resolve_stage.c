@@ -144,7 +144,7 @@ static hp_err refuse_remainder(const hp_resolved *r, int layers, hp_errmsg *e)
 static hp_err stages_even(hp_resolved *r, units *u, hp_errmsg *e)
 {
     int v = r->pp * r->vpp, layers = count_layers(u);
-    if (layers < v)
+    if (v > 1 && layers < v)
         return hp_fail(e, HP_EINFEASIBLE, "%d layers are fewer than the %d virtual stages (pp=%d x vpp=%d); nearest legal: %d virtual stages", layers, v, r->pp,
                        r->vpp, layers);
     if (layers % v && !r->s->uneven)
