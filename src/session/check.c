@@ -22,7 +22,7 @@ typedef struct holder {
     int program, buffer, tensor;
 } holder;
 
-/* A value of the reference, kept: [tensor][micro + 1]. */
+/* A value of the reference, kept: [step][tensor][micro + 1]. */
 typedef struct kept {
     float *value;
     int64_t n;
@@ -37,6 +37,7 @@ typedef struct check {
     hp_interp *ref;
     kept *kept; /* of the reference */
     int n_micros;
+    int64_t steps;
     bool *routing; /* by tensor */
     bool all;      /* every tensor is watched, not only choices and gradients */
     hp_gather *seen;
@@ -45,7 +46,7 @@ typedef struct check {
     int n_holders;
     holder *holder;
     bool *is_grad[64]; /* per program: buffers that hold a complete gradient */
-    double loss;
+    double loss, grad_norm; /* of the engine's last step */
     pthread_mutex_t lock;
 } check;
 
@@ -61,9 +62,9 @@ static int64_t max_size(const check *c)
 
 /* --- the reference --- */
 
-static kept *kept_at(const check *c, int tensor, int64_t micro)
+static kept *kept_at(const check *c, int64_t step, int tensor, int64_t micro)
 {
-    return &c->kept[(int64_t)tensor * c->n_micros + micro + 1];
+    return &c->kept[(step * c->g->n_tensors + tensor) * c->n_micros + micro + 1];
 }
 
 /* Router choices and the logits they were made from are always kept. */
@@ -80,10 +81,10 @@ static void find_routing(check *c)
 static void keep_value(void *ctx, int tensor, int64_t step, int64_t micro, const hp_operand *v)
 {
     check *c = ctx;
-    (void)step;
-    if (c->g->tensor[tensor].route >= 0 || v->nd < 0 || (!c->all && !c->routing[tensor]))
+    bool last = step + 1 == c->steps;
+    if (c->g->tensor[tensor].route >= 0 || v->nd < 0 || !((c->all && last) || c->routing[tensor]))
         return;
-    kept *k = kept_at(c, tensor, micro);
+    kept *k = kept_at(c, step, tensor, micro);
     k->n = hp_graph_size(c->g, tensor);
     free(k->value);
     k->value = hp_xmalloc(sizeof *k->value * (size_t)(k->n + 1));
@@ -92,7 +93,7 @@ static void keep_value(void *ctx, int tensor, int64_t step, int64_t micro, const
 
 static void drop_kept(check *c)
 {
-    for (int64_t i = 0; c->kept && i < (int64_t)c->g->n_tensors * c->n_micros; i++)
+    for (int64_t i = 0; c->kept && i < c->steps * c->g->n_tensors * c->n_micros; i++)
         free(c->kept[i].value);
     free(c->kept);
     c->kept = NULL;
@@ -101,7 +102,8 @@ static void drop_kept(check *c)
 static hp_err run_reference(check *c, hp_errmsg *e)
 {
     drop_kept(c);
-    c->kept = hp_xcalloc((size_t)c->g->n_tensors * (size_t)c->n_micros, sizeof *c->kept);
+    c->kept = hp_xcalloc((size_t)c->steps * (size_t)c->g->n_tensors * (size_t)c->n_micros,
+                         sizeof *c->kept);
     hp_interp_free(c->ref);
     c->ref = hp_interp_new(&(hp_interp_in){.g = c->g,
                                            .seed = c->o->seed,
@@ -109,7 +111,10 @@ static hp_err run_reference(check *c, hp_errmsg *e)
                                            .fill_ctx = &c->corpus,
                                            .tap = keep_value,
                                            .tap_ctx = c});
-    return hp_interp_step(c->ref, 0, e);
+    hp_err err = HP_OK;
+    for (int64_t i = 0; i < c->steps && !err; i++)
+        err = hp_interp_step(c->ref, i, e);
+    return err;
 }
 
 /* --- what is watched in the plan --- */
@@ -201,10 +206,11 @@ static double margin(const float *own, const float *ref, int64_t k, const float 
 }
 
 /* Compares a rank's choices [b s k] with the reference's, counts ties and misses, and puts the reference's in their place. */
-static void replay_choices(check *c, int node, int micro, const hp_operand *o)
+static void replay_choices(check *c, int node, int64_t step, int micro, const hp_operand *o)
 {
     const hp_node *n = &c->g->node[node];
-    const kept *ref = kept_at(c, n->arg[n->n_in], micro), *logits = kept_at(c, n->arg[0], micro);
+    const kept *ref = kept_at(c, step, n->arg[n->n_in], micro),
+               *logits = kept_at(c, step, n->arg[0], micro);
     int64_t k = o->full[2], experts = ref->n > 0 ? logits->n / (ref->n / k) : 0;
     int32_t *own = o->data;
     float row[64];
@@ -245,7 +251,9 @@ static void on_tap(void *ctx, const hp_exec_tap *t)
     check *c = ctx;
     int node = t->output == 0 ? router_node(c, t->task) : -1;
     if (node >= 0 && t->operand.data)
-        replay_choices(c, node, t->entry->micro, &t->operand);
+        replay_choices(c, node, t->step, t->entry->micro, &t->operand);
+    if (t->step + 1 < c->steps)
+        return;
     if (c->is_grad[t->program][t->buffer])
         hp_gather_put(c->seen, t->program, t->buffer, -1, t->rank, &t->operand);
     else if (c->all && tensor_of(c, t->program, t->buffer) >= 0)
@@ -256,6 +264,7 @@ static void on_step(void *ctx, const hp_exec_metrics *m)
 {
     check *c = ctx;
     c->loss = m->loss;
+    c->grad_norm = m->grad_norm;
 }
 
 static void on_final(void *ctx, int program, int rank, int buffer, const hp_operand *o)
@@ -276,6 +285,7 @@ static hp_err run_engine(check *c, hp_errmsg *e)
                            .step = on_step,
                            .final = on_final};
     hp_exec_report report = {0};
+    o.steps = c->steps;
     o.seed = c->o->seed;
     o.workers = c->o->workers;
     o.poison = c->o->poison;
@@ -333,18 +343,19 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-/* The error of each of n tensors by the invariant's definition. */
-static void errors(const difference *d, int n, double *err)
+/* The error of each of n tensors by the invariant's definition; returns the median of their sizes. */
+static double errors(const difference *d, int n, double *err)
 {
     double *size = hp_xmalloc(sizeof *size * ((size_t)n + 1));
     for (int i = 0; i < n; i++)
         size[i] = d[i].most_b;
-    double floor = 1e-3 * median(size, n);
+    double middle = median(size, n);
     for (int i = 0; i < n; i++) {
-        double scale = fmax(d[i].most_b, floor);
+        double scale = fmax(d[i].most_b, 1e-3 * middle);
         err[i] = d[i].most == 0 ? 0 : scale > 0 ? d[i].most / scale : INFINITY;
     }
     free(size);
+    return middle;
 }
 
 static void compare_gradients(check *c, float *whole)
@@ -359,17 +370,30 @@ static void compare_gradients(check *c, float *whole)
         else
             d[i].most = INFINITY;
     }
-    errors(d, c->n_updates, err);
+    double middle = errors(d, c->n_updates, err);
     for (int i = 0; i < c->n_updates; i++) {
         if (err[i] < c->r->err_grads || (err[i] == c->r->err_grads && c->r->worst_tensor[0]))
             continue;
         c->r->err_grads = err[i];
+        c->r->worst_size = d[i].most_b / fmax(middle, 1e-30);
         snprintf(c->r->worst_tensor, sizeof c->r->worst_tensor, "%s",
                  c->update[i].tensor >= 0 ? c->g->tensor[c->update[i].tensor].name
                                           : "(a parameter without a name)");
     }
     free(err);
     free(d);
+}
+
+/* The norm is the engine's own sum over shards and replicas: it clips by it. NaN: the plan has none. */
+static void compare_norm(check *c)
+{
+    double norm = hp_interp_result(c->ref)->grad_norm;
+    double err = fabs(c->grad_norm - norm) / fmax(norm, 1e-30);
+    if (isnan(c->grad_norm) || err <= c->r->err_grads)
+        return;
+    c->r->err_grads = err;
+    c->r->worst_size = 1;
+    snprintf(c->r->worst_tensor, sizeof c->r->worst_tensor, "(the norm of all gradients)");
 }
 
 /* A trained parameter that no program updates would otherwise go unseen. */
@@ -395,15 +419,18 @@ static double param_error(const check *c, int tensor, const float *a, const floa
     const hp_train *t = &c->g->train;
     const float *b = hp_interp_param(c->ref, tensor), *g = hp_interp_grad(c->ref, tensor),
                 *v = hp_interp_v(c->ref, tensor);
-    double clip = (double)hp_interp_result(c->ref)->clip_scale, most = 0, worst = 0;
-    double lr = t->lr * (t->warmup > 1 ? 1.0 / t->warmup : 1);
+    double clip = (double)hp_interp_result(c->ref)->clip_scale, own = clip, most = 0, worst = 0;
+    double lr = t->lr * (t->warmup > 0 ? fmin(1, (double)c->steps / t->warmup) : 1);
     int64_t n = hp_graph_size(c->g, tensor);
+    if (c->o->bf16 && t->clip > 0 && !isnan(c->grad_norm)) /* compare_norm judges the norm itself */
+        own = fmin(1, t->clip / (c->grad_norm + 1e-6));
     for (int64_t i = 0; i < n; i++)
         most = fmax(most, fabs((double)b[i]));
     for (int64_t i = 0; i < n; i++) {
-        double dg = fabs((double)grad[i] - (double)g[i]) * clip;
-        double root =
-            v ? fmin(sqrt((double)v[i] / (1 - t->beta2)), fabs((double)grad[i]) * clip) : 0;
+        double dg = fabs((double)grad[i] * own - (double)g[i] * clip);
+        double root = v ? fmin(sqrt((double)v[i] / (1 - pow(t->beta2, (double)c->steps))),
+                               fabs((double)grad[i]) * clip)
+                        : 0;
         double limit = 1e-5 * most + rounding * fmax(fabs((double)a[i]), fabs((double)b[i])) +
                        (t->sgd ? lr * dg : lr * fmin(2, dg / (root + t->eps)));
         double d = fabs((double)a[i] - (double)b[i]);
@@ -462,6 +489,7 @@ static void judge(check *c)
     if (isnan(r->err_loss))
         r->err_loss = INFINITY;
     compare_gradients(c, whole);
+    compare_norm(c);
     find_missing(c);
     compare_params(c, whole, grad);
     r->n_tensors = c->n_updates + c->n_holders;
@@ -483,7 +511,7 @@ static double tensor_error(const check *c, int tensor, float *whole, int *device
             if (c->is_grad[i][b] || tensor_of(c, i, b) != tensor)
                 continue;
             for (int m = -1; m < c->n_micros - 1; m++) {
-                const kept *k = kept_at(c, tensor, m);
+                const kept *k = kept_at(c, c->steps - 1, tensor, m);
                 if (!k->value || !hp_gather_has(c->seen, i, b, m) ||
                     !hp_gather_whole(c->seen, i, b, m, 0, whole))
                     continue;
@@ -552,6 +580,7 @@ hp_err hp_check(const hp_graph *g, const hp_plan *p, const hp_check_options *o, 
                 hp_errmsg *e)
 {
     check c = {.g = g, .p = p, .o = o, .r = r, .n_micros = (int)p->micro + 1};
+    c.steps = o->steps > 1 ? o->steps : 1;
     hp_data_options data = {.seed = o->seed,
                             .vocab = p->vocab,
                             .zigzag = p->zigzag,

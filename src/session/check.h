@@ -1,6 +1,6 @@
 /* check.h -- does a plan compute what one device computes? Invariant 1 of DESIGN.md, as a function.
  *
- * The reference interpreter (op/interp.h) and the engine run one step on the same data; loss, gradients and updated parameters are compared.
+ * The reference interpreter (op/interp.h) and the engine run one step (or some, of which the last is compared) on the same data; loss, gradients and updated parameters are compared.
  *     error of a tensor   max|a-b| / max(max|b|, 1e-3 x median of all tensors' max|b|)
  *     limits              loss 1e-5, gradients 1e-4 in f32; both 2e-2 in bf16
  *     parameters          |a-b| <= 1e-5 max|p| + lr min(2, |dg| / (sqrt v + eps)), element by element, sqrt v the smaller of both
@@ -25,6 +25,7 @@ typedef struct hp_check_options {
     const char *data; /* a text, NULL: made-up tokens */
     int documents;    /* as hp_data_options */
     double ignore;
+    int64_t steps;          /* 0: one; the last is compared (what it updates and moves, the next one reads) */
     int workers;            /* 0: as the engine chooses */
     bool poison;            /* dead bytes are filled with NaN */
     bool reference_kernels; /* the engine too */
@@ -39,6 +40,7 @@ typedef struct hp_check_report {
     double loss, loss_reference;
     char worst_tensor[160];            /* of the gradients; or what is missing */
     char worst_param[160];             /* "" when all parameters are within their limits */
+    double worst_size;                 /* of worst_tensor's reference, in units of the median tensor's: below 1e-3 the gradient vanishes, its error is noise */
     char div_op[160], div_tensor[160]; /* first divergence, "" when none was found */
     int div_rank;                      /* device number of a rank that holds it, -1 */
     int routing_ties, routing_misses; /* tokens whose choice differed at a tie; at a clear margin */

@@ -188,7 +188,7 @@ bool hp_gather_whole(const hp_gather *g, int program, int buffer, int micro, int
     const hp_buffer *b = &p->buffer[buffer];
     const piece *pieces = *slot_at(g, program, buffer, micro);
     int red = reduction_of(&b->layout);
-    if (!pieces || red < 0 || b->route >= 0)
+    if (red < 0 || b->route >= 0)
         return false;
     int64_t n = 1;
     for (int d = 0; d < b->shape.nd; d++)
@@ -198,7 +198,10 @@ bool hp_gather_whole(const hp_gather *g, int program, int buffer, int micro, int
     for (int r = 0; r < p->mesh.n_ranks; r++) {
         if (copy_of(&p->mesh, &b->layout, r) != copy)
             continue;
-        if (!pieces[r].value)
+        hp_box box = hp_layout_box(&p->mesh, &b->layout, &b->shape, r);
+        if (hp_box_size(&box) == 0)
+            continue; /* a collective that moves nothing shows nothing */
+        if (!pieces || !pieces[r].value)
             return false;
         place(&pieces[r], &b->shape, red, out);
     }
