@@ -38,7 +38,7 @@ hp_err hp_work_operand(const hp_side *s, int rank, int buffer, int frame, hp_ope
     hp_operand choices;
     describe(s, rank, b->route, &choices);
     choices.data = hp_data(s, rank, b->route, frame);
-    o->rows = o->data ? hp_rows_count(&choices, box) : 0;
+    o->rows = hp_rows_count(&choices, box); /* also where no part of a row is here */
     if (o->rows <= b->rows)
         return HP_OK;
     return hp_fail(e, HP_EINFEASIBLE,
