@@ -20,6 +20,12 @@ typedef struct low_tmpl {
     hp_task *task;
 } low_tmpl;
 
+/* A router's choices gathered so far that they cover what two layouts hold. */
+typedef struct low_route {
+    int which, tensor, buffer;
+    hp_layout layout;
+} low_route;
+
 /* One chunk: its placement and where every copy lies in F and in B. */
 typedef struct low_chunk {
     int chunk, vstage;
@@ -33,6 +39,8 @@ typedef struct low_chunk {
     bool *done[2];     /* by step: emitted in F, in B */
     int *unit[2];      /* gather order in F and B: units by first use */
     int n_units[2], gathered[2];
+    int n_routes, cap_routes;
+    low_route *route;    /* what F gathered is in the frame, so B has it too */
     low_tmpl *f, *b;
 } low_chunk;
 

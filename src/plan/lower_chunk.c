@@ -80,6 +80,7 @@ void low_chunk_fini(low_chunk *c)
     free(c->given);
     free(c->saved);
     free(c->again);
+    free(c->route);
     for (int k = 0; k < 2; k++) {
         free(c->buf[k]);
         free(c->done[k]);
@@ -291,23 +292,48 @@ static hp_err copy_buffer(lowering *w, low_chunk *c, int which, int copy, int *b
     return HP_OK;
 }
 
-static bool is_prefix(const hp_layout *l, const hp_layout *of, int d)
+/* Whether the boxes that `of` makes of dimension d are parts of those that l makes. */
+static bool covers(const lowering *w, const hp_shape *shape, const hp_layout *l, const hp_layout *of, int d)
 {
-    return l->n[d] <= of->n[d] && !memcmp(l->split[d], of->split[d], l->n[d]);
+    return l->n[d] <= of->n[d] && !memcmp(l->split[d], of->split[d], l->n[d]) && hp_layout_seam(&w->p->mesh, of, shape, d, l->n[d]);
+}
+
+/* Gathers a copy of the choices into layout `to`, once. */
+static hp_err gather_route(lowering *w, low_chunk *c, int which, int copy, const hp_layout *to, int *out)
+{
+    int tensor = c->placed.copy[copy].tensor, src;
+    for (int i = 0; i < c->n_routes; i++) {
+        const low_route *r = &c->route[i];
+        if (r->tensor == tensor && (r->which == F || r->which == which) && hp_layout_equal(&r->layout, to)) {
+            *out = r->buffer;
+            return HP_OK;
+        }
+    }
+    hp_err err = copy_buffer(w, c, which, copy, &src);
+    if (!err)
+        err = low_move(w, tmpl_of(c, which), src, to, -1, which == F ? HP_S_FRAME : HP_S_RUN, true, "routing", out);
+    if (err)
+        return err;
+    c->route = hp_grow(c->route, &c->cap_routes, c->n_routes + 1, sizeof *c->route);
+    c->route[c->n_routes++] = (low_route){which, tensor, *out, *to};
+    return HP_OK;
 }
 
 /* A buffer with the router's choices for all tokens that two layouts of a routed tensor hold. */
 static hp_err route_buffer(lowering *w, low_chunk *c, int which, int tensor, const hp_layout *a, const hp_layout *b, int *out)
 {
     int route = w->r->g->tensor[tensor].route, best = -1, most = -1, any = -1;
+    const hp_shape *shape = &w->r->shape[route];
     for (int i = 0; i < c->placed.n_copies; i++) {
         const hp_copy *k = &c->placed.copy[i];
         if (k->tensor != route || hp_layout_partial_mask(&k->layout) || (which == F && k->phase != HP_P_FWD))
             continue;
         any = i;
-        bool covers = is_prefix(&k->layout, a, 0) && is_prefix(&k->layout, b, 0) && is_prefix(&k->layout, a, 1) && is_prefix(&k->layout, b, 1);
+        bool fits = true;
+        for (int d = 0; d < 2; d++)
+            fits = fits && covers(w, shape, &k->layout, a, d) && covers(w, shape, &k->layout, b, d);
         int atoms = k->layout.n[0] + k->layout.n[1];
-        if (covers && atoms > most) {
+        if (fits && atoms > most) {
             best = i;
             most = atoms;
         }
@@ -317,14 +343,15 @@ static hp_err route_buffer(lowering *w, low_chunk *c, int which, int tensor, con
     if (any < 0)
         return hp_fail(w->e, HP_EINTERNAL, "no copy of %s routes %s", w->r->g->tensor[route].name, w->r->g->tensor[tensor].name);
     hp_layout meet = hp_layout_replicated(3);
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < 2; d++) {
         while (meet.n[d] < a->n[d] && meet.n[d] < b->n[d] && a->split[d][meet.n[d]] == b->split[d][meet.n[d]]) {
             meet.split[d][meet.n[d]] = a->split[d][meet.n[d]];
             meet.n[d]++;
         }
-    int src;
-    hp_err err = copy_buffer(w, c, which, any, &src);
-    return err ? err : low_move(w, tmpl_of(c, which), src, &meet, -1, HP_S_RUN, true, "routing", out);
+        while (!covers(w, shape, &meet, a, d) || !covers(w, shape, &meet, b, d))
+            hp_layout_remove(&meet, d, 1);
+    }
+    return gather_route(w, c, which, any, &meet, out);
 }
 
 static hp_err set_route(lowering *w, low_chunk *c, int which, int copy, const hp_layout *other)
