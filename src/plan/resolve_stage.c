@@ -202,6 +202,26 @@ static const char *near_unit(hp_resolved *r, const units *u, const char *word)
     return hp_near(word, name, u->n);
 }
 
+/* Sums and products that a script wrote between modules have names that nobody knows: such a unit stands with the last of what it reads. */
+static void follow_inputs(const hp_resolved *r, units *u)
+{
+    const hp_graph *g = r->g;
+    for (int i = 0; i < g->n_nodes; i++) {
+        int id = u->of_node[i], v = -1;
+        const hp_node *n = &g->node[i];
+        const char *op = g->ops[n->kind]->name;
+        bool glue = !strcmp(op, "add") || !strcmp(op, "mul") || !strcmp(op, "scale") || !strcmp(op, "dropout");
+        if (id < 0 || u->unit[id].vstage >= 0 || !glue)
+            continue;
+        for (int k = 0; k < n->n_in; k++) {
+            int made = n->arg[k] < 0 ? -1 : g->tensor[n->arg[k]].producer;
+            int from = made < 0 || u->of_node[made] < 0 ? -1 : u->unit[u->of_node[made]].vstage;
+            v = from > v ? from : v;
+        }
+        u->unit[id].vstage = v;
+    }
+}
+
 /* { "embed layers[0:7]", ... }: every unit in exactly one. */
 static hp_err stages_listed(hp_resolved *r, units *u, hp_errmsg *e)
 {
@@ -229,29 +249,30 @@ static hp_err stages_listed(hp_resolved *r, units *u, hp_errmsg *e)
             }
         }
     }
+    follow_inputs(r, u);
     for (int k = 0; k < u->n; k++)
         if (u->unit[k].vstage < 0)
             return hp_fail(e, HP_EINFEASIBLE, "module %s is on no stage", u->unit[k].name);
     return HP_OK;
 }
 
-/* Where all parts of a sum of gradients are made, -1 when on several stages. */
-static int common_stage(const hp_resolved *r, const hp_node *n)
+/* The first virtual stage on which a part of a sum of gradients is made: backward comes there last. */
+static int last_reached(const hp_resolved *r, const hp_node *n)
 {
     int v = -1;
     for (int i = 0; i < n->n_in; i++) {
         int made = r->g->tensor[n->arg[i]].producer;
-        if (made < 0 || (v >= 0 && r->vstage[made] != v))
-            return -1;
-        v = r->vstage[made];
+        if (made >= 0 && (v < 0 || r->vstage[made] < v))
+            v = r->vstage[made];
     }
     return v;
 }
 
-/* A backward node stands with its forward node; a sum of gradients where all its parts are made, so that one message crosses instead of several. */
+/* A backward node stands with its forward node; a sum of gradients where its last part is made, so that one message goes on to the stage before instead
+ * of several, some of which would skip stages and hold their bytes until a later turn of the schedule. */
 static int backward_stage(const hp_resolved *r, const hp_node *n)
 {
-    int v = strcmp(r->g->ops[n->kind]->name, "add") ? -1 : common_stage(r, n);
+    int v = strcmp(r->g->ops[n->kind]->name, "add") ? -1 : last_reached(r, n);
     return v >= 0 ? v : n->fwd >= 0 ? r->vstage[n->fwd] : r->pp * r->vpp - 1;
 }
 
