@@ -18,7 +18,8 @@ local common = {
   parallel = false,      -- attention and mlp side by side, "one norm" or "two norms" (GPT-NeoX)
   embed_scale = false,   -- embeddings times sqrt(embed) (Gemma)
   packed = false,        -- documents are packed: attention stays within one
-  std = 0.02, lr = 1e-3, decay = 0.1, warmup = 0, clip = 1,
+  dropout = 0,           -- of embeddings and of what attention and mlp add to the residual stream
+  std = 0.02, optimizer = "adamw", lr = 1e-3, decay = 0.1, warmup = 0, clip = 1,
 }
 
 -- settings { embed = ... }: the common settings with a family's own.
@@ -134,7 +135,7 @@ end
 -- One layer. Its sums and what is added to them answer to layers.*.resid, its norms to layers.*.norm*, and its parts are attn (or mla) and mlp (or moe).
 function B.layer(cfg, mixer, feed)
   local norm = B.norm
-  local function after(name, x) return cfg.post_norm and norm(name, x, cfg) or x end
+  local function after(name, x) return w.dropout(cfg.post_norm and norm(name, x, cfg) or x, cfg.dropout) end
   return function(x, i)
     local mixer_name, feed_name = mixer == B.mla and "mla" or "attn", "mlp"
     local feed_fn = feed
@@ -145,7 +146,7 @@ function B.layer(cfg, mixer, feed)
     local n1 = norm("norm1", x, cfg)
     local mixed = after("norm1_post", scope(mixer_name, mixer, n1, cfg))
     if cfg.parallel then
-      local fed = scope(feed_name, feed_fn, cfg.parallel == "two norms" and norm("norm2", x, cfg) or n1, cfg)
+      local fed = w.dropout(scope(feed_name, feed_fn, cfg.parallel == "two norms" and norm("norm2", x, cfg) or n1, cfg), cfg.dropout)
       local y = x + mixed + fed
       w.name("resid", mixed, fed, y)
       return y
@@ -160,12 +161,13 @@ end
 
 -- A whole decoder of such layers.
 function B.decoder(cfg, mixer, feed)
-  w.train { lr = cfg.lr, decay = cfg.decay, warmup = cfg.warmup, clip = cfg.clip }
+  w.train { optimizer = cfg.optimizer, lr = cfg.lr, decay = cfg.decay, warmup = cfg.warmup, clip = cfg.clip }
   return w.model(cfg.name, function(tokens, targets, positions)
     local x = w.embedding("embed", tokens, "vocab -> embed")
     if cfg.positions then x = x + w.embedding("pos_embed", positions, "positions -> embed") end
     if cfg.embed_scale then x = x * math.sqrt(cfg.embed) end
-    if cfg.positions or cfg.embed_scale then w.name("embed.out", x) end
+    x = w.dropout(x, cfg.dropout)
+    if cfg.positions or cfg.embed_scale or cfg.dropout > 0 then w.name("embed.out", x) end
     x = w.repeated("layers", cfg.layers, B.layer(cfg, mixer, feed), x)
     local logits = linear("head", B.norm("norm", x, cfg), "embed -> vocab", { tied = cfg.tied and "embed", bias = cfg.head_bias })
     return w.cross_entropy("loss", logits, targets, { ignore = -100, over = "vocab" })
