@@ -524,7 +524,7 @@ static void put_pipeline(draw *d)
 static void put_recompute(draw *d)
 {
     static const char *const globs[] = {"layers.*", "layers.*.mlp", "layers.*.norm*", "**.core", "layers[0::2]", "**.moe", "**.mla.up", "layers.0", "**.act"};
-    static const char *const what[] = {"inside", "inside", "inside", "per-child", "none", "linear+swiglu", "attention", "rmsnorm+gelu", "router+dispatch"};
+    static const char *const what[] = {"inside", "inside", "inside", "per-child", "none", "linear+attention", "attention", "linear", "uniform:2"};
     if (!chance(d, 45))
         return;
     hp_str_add(&d->strategy, "  recompute = {");
@@ -532,7 +532,7 @@ static void put_recompute(draw *d)
         const char *glob = globs[i ? below(d, 9) : below(d, 5)];
         if ((!d->moe && strstr(glob, "moe")) || (!d->mla && strstr(glob, "mla")) || (d->moe && strstr(glob, ".mlp")) || (!d->gated && strstr(glob, ".act")))
             continue;
-        hp_str_add(&d->strategy, " { \"%s\", \"%s\" },", glob, what[i ? below(d, 9) : below(d, 4)]);
+        hp_str_add(&d->strategy, " { \"%s\", \"%s\" },", glob, what[i ? below(d, strcmp(glob, "layers.*") ? 8 : 9) : below(d, 4)]);
     }
     hp_str_add(&d->strategy, " },\n");
 }
@@ -599,6 +599,8 @@ static void draw_strategy(draw *d)
     put_overlap(d);
     if (d->n_split[W_SEQ])
         hp_str_add(s, "  cp = { outer = \"%s\" },\n", chance(d, 60) ? "ring" : "gather");
+    if (d->moe) /* room for every row that can come */
+        hp_str_add(s, "  moe = { headroom = 100 },\n");
     put_cuts(d);
     if (d->bf16)
         hp_str_add(s, "  dtype = \"bf16\",\n");
