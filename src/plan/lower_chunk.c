@@ -326,7 +326,7 @@ static hp_err route_buffer(lowering *w, low_chunk *c, int which, int tensor, con
     const hp_shape *shape = &w->r->shape[route];
     for (int i = 0; i < c->placed.n_copies; i++) {
         const hp_copy *k = &c->placed.copy[i];
-        if (k->tensor != route || hp_layout_partial_mask(&k->layout) || (which == F && k->phase != HP_P_FWD))
+        if (k->tensor != route || k->layout.n[2] || hp_layout_partial_mask(&k->layout) || (which == F && k->phase != HP_P_FWD))
             continue;
         any = i;
         bool fits = true;
