@@ -27,7 +27,7 @@ static hp_err fill_options(const hp_run_ask *ask, const hp_case *c, const char *
                        sizeof o->corpus - 1);
     snprintf(o->corpus, sizeof o->corpus, "%s", corpus);
     const hp_level *node = hp_cluster_level(c->cluster, "node");
-    for (int i = 0; c->cluster->paced && node && i < HP_LINKS; i++) {
+    for (int i = 0; c->cluster->paced && node && i < HP_LINK_COPY; i++) {
         o->link_bandwidth[i] = node->bandwidth;
         o->link_latency[i] = node->latency;
     }

@@ -134,11 +134,22 @@ static int64_t small_dim(const hp_resolved *r, const splits *s, const char *name
     return d < 0 ? 1 : small_size(&s[d], r->g->dim[d].size, least_size(name));
 }
 
+static int small_stages(const hp_resolved *r)
+{
+    return small_factor(r->pp) * (r->vpp > 1 ? 2 : 1);
+}
+
+/* "7+9+9+7": stages of their own sizes stay so, the first with a layer more than the others. */
+static bool lists_layers(const hp_strategy *s)
+{
+    return s->pipeline.stages && strchr(s->pipeline.stages, '+');
+}
+
 /* Keys of families (models/) that are no dimensions of the same name. */
 static void size_special(const hp_resolved *r, const splits *s, sizes *z)
 {
-    int stages = small_factor(r->pp) * (r->vpp > 1 ? 2 : 1);
-    int layers = stages > 1 || r->g->n_layers < 2 ? stages : 2;
+    int stages = small_stages(r);
+    int layers = lists_layers(r->s) ? stages + 1 : stages > 1 || r->g->n_layers < 2 ? stages : 2;
     set_size(z, "layers", layers < r->g->n_layers ? layers : r->g->n_layers);
     set_size(z, "heads", small_dim(r, s, "kv_heads") * small_dim(r, s, "group"));
     if (find_dim(r->g, "experts") < 0)
@@ -252,6 +263,13 @@ static hp_err shrink_strategy(const hp_resolved *r, const splits *sp, hp_strateg
     s->batch.accum = 0;
     s->batch.global = copies * each * micros;
     s->pipeline.vpp = r->vpp > 1 ? 2 : s->pipeline.vpp;
+    if (lists_layers(s)) {
+        hp_str stages = {0};
+        for (int i = 0; i < small_stages(r); i++)
+            hp_str_add(&stages, i ? "+1" : "2");
+        s->pipeline.stages = hp_arena_strdup(&s->arena, hp_str_text(&stages));
+        hp_str_fini(&stages);
+    }
     s->hbm_bytes = 0;
     s->cp.inner = small_suffix(&s->arena, s->cp.inner);
     s->states.after_forward = small_suffix(&s->arena, s->states.after_forward);

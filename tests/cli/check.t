@@ -33,6 +33,11 @@ try "$HPBENCH" check -m llama3-405b -c ideal:8192 -s dp=512,tp=8,cp=2,sp,zero=1 
 exits 0 "a 405B strategy is proved small"
 like "$out" 'mesh: .* -> dp=2' "and says what became of it"
 
+uneven_stages=$(printf '4+%.0s' {1..13})3+3+3
+try "$HPBENCH" check -m deepseek-v3 -c ideal:2048 -s "pp=16,dp=64,tp=2,ep=64,gbs=4096,stages=$uneven_stages" --shrink
+exits 0 "so is one with experts in a view of their own and uneven stages"
+like "$out" 'mesh.moe: .*edp=2, ep=4' "whose views still agree"
+
 # refuses STATUS REGEX NAME -- ARGS...
 refuses() {
     local want=$1 regex=$2 name=$3
