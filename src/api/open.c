@@ -1,4 +1,5 @@
-/* open.c -- functions of C that lua/api.lua wraps. A Lua error leaves by longjmp, so everything that must be freed is freed before one is raised. */
+/* open.c -- functions of C that lua/api.lua wraps. A Lua error leaves by longjmp, so everything
+ * that must be freed is freed before one is raised. */
 #include "api/open.h"
 
 #include "api/convert.h"
@@ -97,7 +98,8 @@ static int api_plan(lua_State *L)
     return err ? hp_script_raise(L, err, "%s", e.text) : 1;
 }
 
-/* The comparison runs in this process: an engine that crashes takes the script with it, but nothing that is stored. */
+/* The comparison runs in this process: an engine that crashes takes the script with it, but
+ * nothing that is stored. */
 static int api_check(lua_State *L)
 {
     hp_api_request r;

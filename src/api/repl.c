@@ -1,4 +1,5 @@
-/* repl.c -- a line is first read as an expression, whose values are shown, and else as a statement. */
+/* repl.c -- a line is first read as an expression, whose values are shown, and else as a
+ * statement. */
 #include "api/api.h"
 
 #include "api/open.h"

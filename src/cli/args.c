@@ -1,4 +1,5 @@
-/* args.c -- a flag is looked up in the command's own table and then in the one that all commands have. */
+/* args.c -- a flag is looked up in the command's own table and then in the one that all commands
+ * have. */
 #include "cli/args.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
-/* args.h -- the command line: a table of flags per command, from which parsing and help both follow.
+/* args.h -- the command line: a table of flags per command, from which parsing and help both
+ * follow.
  *
- * Flags are written --name VALUE, --name=VALUE, -n VALUE or -nVALUE; `--` ends them; what is no flag is an argument. An unknown flag names the
- * nearest known one. All errors are HP_EUSAGE. Room: cli; uses base.
+ * Flags are written --name VALUE, --name=VALUE, -n VALUE or -nVALUE; `--` ends them; what is no
+ * flag is an argument. An unknown flag names the nearest known one. All errors are HP_EUSAGE. Room:
+ * cli; uses base.
  */
 #ifndef HP_CLI_ARGS_H
 #define HP_CLI_ARGS_H
@@ -22,7 +24,8 @@ typedef struct hp_flag {
     bool repeated; /* may be given several times */
 } hp_flag;
 
-/* hp_command is a subcommand. `run` does it; what it returns is the exit status, with a message in *e when it failed. */
+/* hp_command is a subcommand. `run` does it; what it returns is the exit status, with a message
+ * in *e when it failed. */
 typedef struct hp_command {
     const char *name;
     const char *usage; /* "-m M -c C -s S [options]" */
@@ -52,7 +55,8 @@ typedef struct hp_args {
 /* hp_args_parse reads argv[0..argc) for `command`; arguments are moved to the front of argv. */
 hp_err hp_args_parse(const hp_command *command, int argc, char **argv, hp_args *out, hp_errmsg *e);
 
-/* hp_args_get returns the value of --name ("" for a switch), `missing` when it is not given; of a repeated flag the last. */
+/* hp_args_get returns the value of --name ("" for a switch), `missing` when it is not given; of
+ * a repeated flag the last. */
 const char *hp_args_get(const hp_args *a, const char *name, const char *missing);
 
 /* hp_args_has says whether --name is given. */
@@ -61,7 +65,8 @@ bool hp_args_has(const hp_args *a, const char *name);
 /* hp_args_need is hp_args_get for a flag that must be there. */
 hp_err hp_args_need(const hp_args *a, const char *name, const char **value, hp_errmsg *e);
 
-/* hp_args_int sets *v to a whole number within [lo, hi]; *v stays as it is when the flag is not given. */
+/* hp_args_int sets *v to a whole number within [lo, hi]; *v stays as it is when the flag is not
+ * given. */
 hp_err hp_args_int(const hp_args *a, const char *name, long long lo, long long hi, long long *v,
                    hp_errmsg *e);
 

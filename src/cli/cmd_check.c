@@ -1,4 +1,5 @@
-/* cmd_check.c -- `check` looks at its words and then does the work in a process of its own, so that a crash of the engine is a message. */
+/* cmd_check.c -- `check` looks at its words and then does the work in a process of its own, so
+ * that a crash of the engine is a message. */
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "session/isolate.h"

@@ -1,4 +1,5 @@
-/* commands.h -- the list of subcommands; each is defined in a file of its own, cmd_NAME.c, and listed in commands.c. Room: cli. */
+/* commands.h -- the list of subcommands; each is defined in a file of its own, cmd_NAME.c, and
+ * listed in commands.c. Room: cli. */
 #ifndef HP_CLI_COMMANDS_H
 #define HP_CLI_COMMANDS_H
 

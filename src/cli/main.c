@@ -1,4 +1,5 @@
-/* main.c -- the program: one subcommand, its exit status. The codes of hp_err are the exit statuses. */
+/* main.c -- the program: one subcommand, its exit status. The codes of hp_err are the exit
+ * statuses. */
 #include "base/version.h"
 #include "cli/commands.h"
 #include "exec/child.h"

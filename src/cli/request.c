@@ -1,4 +1,5 @@
-/* request.c -- a result file is written beside its place and renamed, so that a reader never sees half of one. */
+/* request.c -- a result file is written beside its place and renamed, so that a reader never
+ * sees half of one. */
 #include "cli/request.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* request.h -- what the commands that plan have in common: -m, -c, -s, -o, --seed, --format, -q, -v. Room: cli. */
+/* request.h -- what the commands that plan have in common: -m, -c, -s, -o, --seed, --format, -q,
+ * -v. Room: cli. */
 #ifndef HP_CLI_REQUEST_H
 #define HP_CLI_REQUEST_H
 
@@ -30,13 +31,16 @@ hp_err hp_request_ask(const hp_args *a, hp_ask *ask, hp_errmsg *e);
 /* hp_request_formats checks every --format against `n` names before anything is run. */
 hp_err hp_request_formats(const hp_args *a, int n, const char *const *names, hp_errmsg *e);
 
-/* hp_request_format returns the value of `--format=name[:PATH]`: NULL when it is not asked for, "" for standard output, else the path. */
+/* hp_request_format returns the value of `--format=name[:PATH]`: NULL when it is not asked for,
+ * "" for standard output, else the path. */
 const char *hp_request_format(const hp_args *a, const char *name);
 
-/* hp_request_wants_report says whether the report for people goes to standard output: not with -q, and not when a format already goes there. */
+/* hp_request_wants_report says whether the report for people goes to standard output: not with
+ * -q, and not when a format already goes there. */
 bool hp_request_wants_report(const hp_args *a);
 
-/* hp_request_write writes text to standard output ("" or "-") or to a file, whole or not at all. HP_EINTERNAL names the file. */
+/* hp_request_write writes text to standard output ("" or "-") or to a file, whole or not at all.
+ * HP_EINTERNAL names the file. */
 hp_err hp_request_write(const char *path, const hp_str *text, hp_errmsg *e);
 
 /* hp_request_utf8 says whether the reader's terminal shows UTF-8. */

@@ -1,4 +1,5 @@
-/* json.c -- each part of the record has a writer and a reader that stand next to each other and name the same keys. */
+/* json.c -- each part of the record has a writer and a reader that stand next to each other and
+ * name the same keys. */
 #include "fmt/json.h"
 
 #include "base/version.h"
@@ -9,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* --- reading: one error is kept, the first; an absent or null key gives the value for "no meaning" --- */
+/* --- reading: one error is kept, the first; an absent or null key gives the value for "no
+ * meaning" --- */
 
 typedef struct reader {
     hp_result *r;

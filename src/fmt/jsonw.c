@@ -1,4 +1,5 @@
-/* jsonw.c -- the comma belongs to the value that follows: `filled` says whether the innermost container holds one already. */
+/* jsonw.c -- the comma belongs to the value that follows: `filled` says whether the innermost
+ * container holds one already. */
 #include "fmt/jsonw.h"
 
 #include <assert.h>
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of the UTF-8 sequence that begins at s, 0 when it is malformed (RFC 3629: no overlong forms, no surrogates). */
+/* Length of the UTF-8 sequence that begins at s, 0 when it is malformed (RFC 3629: no overlong
+ * forms, no surrogates). */
 static int sequence(const unsigned char *s)
 {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};

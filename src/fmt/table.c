@@ -1,4 +1,5 @@
-/* table.c -- one function a paragraph of the report; a paragraph without figures is left out whole. */
+/* table.c -- one function a paragraph of the report; a paragraph without figures is left out
+ * whole. */
 #include "fmt/table.h"
 
 #include <math.h>
@@ -60,7 +61,8 @@ static int cells(double part, double whole, int width)
     return c > width ? width : c > 0 ? (int)(c + 0.5) : 0;
 }
 
-/* Two blanks and a bar of part/whole of `width` cells; nothing at all when that is less than half a cell. */
+/* Two blanks and a bar of part/whole of `width` cells; nothing at all when that is less than
+ * half a cell. */
 static void bar(hp_str *out, hp_table_style s, double part, double whole, int width)
 {
     int n = cells(part, whole, width);
@@ -163,7 +165,8 @@ static void list_owners(const hp_owned_time *t, owner *o)
     o[n++] = (owner){"free", "·", "-", t->free_s};
 }
 
-/* One bar divided so that every cell boundary is the rounded sum of what stands before it: the whole is always `BAR` cells. */
+/* One bar divided so that every cell boundary is the rounded sum of what stands before it: the
+ * whole is always `BAR` cells. */
 static void stack_owners(const owner *o, double whole, hp_table_style s, hp_str *out)
 {
     double sum = 0;
@@ -290,7 +293,8 @@ static bool same_source(const hp_assumption *a, const hp_assumption *b)
     return a->unverified == b->unverified && strcmp(x, y) == 0;
 }
 
-/* Appends assumption i and all later ones of the same source as one sentence, and marks them as said. */
+/* Appends assumption i and all later ones of the same source as one sentence, and marks them as
+ * said. */
 static void say_source(const hp_result *r, int i, bool *said, hp_str *out)
 {
     const hp_assumption *a = &r->assumption[i];
@@ -386,7 +390,8 @@ static int list_figures(const hp_result *r, figure *f)
     return n;
 }
 
-/* A word that differs (model, cluster, strategy) explains the figures below it, so words come first. */
+/* A word that differs (model, cluster, strategy) explains the figures below it, so words come
+ * first. */
 static void compare_words(int n, const hp_result *const *r, hp_str *out)
 {
     static const char *const label[] = {"model", "cluster", "strategy", "mode"};

@@ -1,4 +1,5 @@
-/* trace.c -- slices of one stream are made disjoint by construction: each begins no earlier than the one before it ended. */
+/* trace.c -- slices of one stream are made disjoint by construction: each begins no earlier than
+ * the one before it ended. */
 #include "fmt/trace.h"
 
 #include "fmt/jsonw.h"

@@ -1,4 +1,5 @@
-/* catalog.c -- names that are files in a data folder; a name with ':' is a cluster, one with '=' a shorthand. */
+/* catalog.c -- names that are files in a data folder; a name with ':' is a cluster, one with '='
+ * a shorthand. */
 #include "session/catalog.h"
 
 #include "base/mem.h"
@@ -60,7 +61,8 @@ hp_err hp_catalog_list(const char *kind, bool titled, hp_str *out, hp_errmsg *e)
 
 /* --- a model --- */
 
-/* The part of a parameter's name that people call a module: without a layer's number and the last word. */
+/* The part of a parameter's name that people call a module: without a layer's number and the
+ * last word. */
 static void module_of(const char *name, char *out, size_t n)
 {
     const char *p = name, *last = strrchr(name, '.');

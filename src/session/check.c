@@ -1,4 +1,5 @@
-/* check.c -- the reference runs first, so that the engine's taps can compare and replay router choices as they come. */
+/* check.c -- the reference runs first, so that the engine's taps can compare and replay router
+ * choices as they come. */
 #include "session/check.h"
 
 #include "exec/run.h"
@@ -186,7 +187,8 @@ static bool chosen(const float *row, int64_t k, float e)
     return false;
 }
 
-/* How far apart, in logits, are the experts that only one of two choices has? 0 for equal choices. */
+/* How far apart, in logits, are the experts that only one of two choices has? 0 for equal
+ * choices. */
 static double margin(const float *own, const float *ref, int64_t k, const float *logits, int64_t n)
 {
     double worst = 0, most = 0, low = INFINITY, high = -INFINITY;
@@ -205,7 +207,8 @@ static double margin(const float *own, const float *ref, int64_t k, const float 
     return worst;
 }
 
-/* Compares a rank's choices [b s k] with the reference's, counts ties and misses, and puts the reference's in their place. */
+/* Compares a rank's choices [b s k] with the reference's, counts ties and misses, and puts the
+ * reference's in their place. */
 static void replay_choices(check *c, int node, int64_t step, int micro, const hp_operand *o)
 {
     const hp_node *n = &c->g->node[node];
@@ -343,7 +346,8 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-/* The error of each of n tensors by the invariant's definition; returns the median of their sizes. */
+/* The error of each of n tensors by the invariant's definition; returns the median of their
+ * sizes. */
 static double errors(const difference *d, int n, double *err)
 {
     double *size = hp_xmalloc(sizeof *size * ((size_t)n + 1));
@@ -384,7 +388,8 @@ static void compare_gradients(check *c, float *whole)
     free(d);
 }
 
-/* The norm is the engine's own sum over shards and replicas: it clips by it. NaN: the plan has none. */
+/* The norm is the engine's own sum over shards and replicas: it clips by it. NaN: the plan has
+ * none. */
 static void compare_norm(check *c)
 {
     double norm = hp_interp_result(c->ref)->grad_norm;
@@ -411,8 +416,9 @@ static void find_missing(check *c)
     }
 }
 
-/* The largest |a-b| of a parameter in units of its limit; a's gradient is in `grad`, `rounding` is that of a's type. sqrt v is the smaller of the two
- * sides': a gradient that is noise may have either sign, and Adam makes whole steps of both. */
+/* The largest |a-b| of a parameter in units of its limit; a's gradient is in `grad`, `rounding`
+ * is that of a's type. sqrt v is the smaller of the two sides': a gradient that is noise may
+ * have either sign, and Adam makes whole steps of both. */
 static double param_error(const check *c, int tensor, const float *a, const float *grad,
                           double rounding)
 {
@@ -501,7 +507,8 @@ static void judge(check *c)
 
 /* --- the first divergence --- */
 
-/* The largest error of a tensor's buffers in any microbatch against the reference; *device is a holder of the worst. */
+/* The largest error of a tensor's buffers in any microbatch against the reference; *device is a
+ * holder of the worst. */
 static double tensor_error(const check *c, int tensor, float *whole, int *device)
 {
     double worst = 0;

@@ -1,13 +1,16 @@
 /* check.h -- does a plan compute what one device computes? Invariant 1 of DESIGN.md, as a function.
  *
- * The reference interpreter (op/interp.h) and the engine run one step (or some, of which the last is compared) on the same data; loss, gradients and updated parameters are compared.
+ * The reference interpreter (op/interp.h) and the engine run one step (or some, of which the last
+ * is compared) on the same data; loss, gradients and updated parameters are compared.
  *     error of a tensor   max|a-b| / max(max|b|, 1e-3 x median of all tensors' max|b|)
  *     limits              loss 1e-5, gradients 1e-4 in f32; both 2e-2 in bf16
- *     parameters          |a-b| <= 1e-5 max|p| + lr min(2, |dg| / (sqrt v + eps)), element by element, sqrt v the smaller of both
- *                     sides'; SGD: lr |dg|
- * Every copy that replication makes is compared, so that replicas that drift apart are seen. Router choices are recorded and replayed: where
- * a split run chooses otherwise at a clear margin, that is a failure, at a tie it is counted and the reference's choice taken. When something is apart, both
- * run again with every tensor watched, and the first that differs in the order of the graph is named. Room: session.
+ *     parameters          |a-b| <= 1e-5 max|p| + lr min(2, |dg| / (sqrt v + eps)), element by
+ *                         element, sqrt v the smaller of both sides'; SGD: lr |dg|
+ * Every copy that replication makes is compared, so that replicas that drift apart are seen. Router
+ * choices are recorded and replayed: where a split run chooses otherwise at a clear margin, that is
+ * a failure, at a tie it is counted and the reference's choice taken. When something is apart, both
+ * run again with every tensor watched, and the first that differs in the order of the graph is
+ * named. Room: session.
  */
 #ifndef HP_SESSION_CHECK_H
 #define HP_SESSION_CHECK_H
@@ -25,7 +28,7 @@ typedef struct hp_check_options {
     const char *data; /* a text, NULL: made-up tokens */
     int documents;    /* as hp_data_options */
     double ignore;
-    int64_t steps;          /* 0: one; the last is compared (what it updates and moves, the next one reads) */
+    int64_t steps;          /* 0: one; the last is compared */
     int workers;            /* 0: as the engine chooses */
     bool poison;            /* dead bytes are filled with NaN */
     bool reference_kernels; /* the engine too */
@@ -40,15 +43,17 @@ typedef struct hp_check_report {
     double loss, loss_reference;
     char worst_tensor[160];            /* of the gradients; or what is missing */
     char worst_param[160];             /* "" when all parameters are within their limits */
-    double worst_size;                 /* of worst_tensor's reference, in units of the median tensor's: below 1e-3 the gradient vanishes, its error is noise */
+    /* worst_tensor's reference in units of the median tensor's: below 1e-3 the gradient vanishes and
+     * its error is noise */
+    double worst_size;
     char div_op[160], div_tensor[160]; /* first divergence, "" when none was found */
     int div_rank;                      /* device number of a rank that holds it, -1 */
     int routing_ties, routing_misses; /* tokens whose choice differed at a tie; at a clear margin */
     int n_tensors;                    /* compared: gradients and parameters */
 } hp_check_report;
 
-/* hp_check runs and compares in this process. The graph's free dimensions are bound (hp_build did). HP_OK: compared, *r says how it went; else
- * one of the two could not run. */
+/* hp_check runs and compares in this process. The graph's free dimensions are bound (hp_build
+ * did). HP_OK: compared, *r says how it went; else one of the two could not run. */
 hp_err hp_check(const hp_graph *g, const hp_plan *p, const hp_check_options *o, hp_check_report *r,
                 hp_errmsg *e);
 

@@ -111,7 +111,8 @@ bool hp_gather_has(const hp_gather *g, int program, int buffer, int micro)
     return *slot_at(g, program, buffer, micro) != NULL;
 }
 
-/* The copy that a rank belongs to: the mixed-radix number of its coordinates in the atoms that neither split the buffer nor are partial. */
+/* The copy that a rank belongs to: the mixed-radix number of its coordinates in the atoms that
+ * neither split the buffer nor are partial. */
 static int copy_of(const hp_mesh *m, const hp_layout *l, int rank)
 {
     int coord[HP_MAX_ATOMS], copy = 0;
@@ -140,7 +141,8 @@ int hp_gather_copies(const hp_gather *g, int program, int buffer, int *rank_of)
     return n;
 }
 
-/* The one reduction of the layout's partial atoms: SUM where there is none, -1 where they differ or cannot be combined here. */
+/* The one reduction of the layout's partial atoms: SUM where there is none, -1 where they differ
+ * or cannot be combined here. */
 static int reduction_of(const hp_layout *l)
 {
     int red = HP_RED_NONE;

@@ -1,4 +1,5 @@
-/* isolate.c -- execve of the own binary, never a bare fork: OpenMP's runtime hangs in a forked child. */
+/* isolate.c -- execve of the own binary, never a bare fork: OpenMP's runtime hangs in a forked
+ * child. */
 #include "session/isolate.h"
 
 #include "base/clock.h"

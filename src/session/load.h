@@ -1,4 +1,5 @@
-/* load.h -- from what the user named to what the engine needs: cluster, graph, strategy, plan. Room: session. */
+/* load.h -- from what the user named to what the engine needs: cluster, graph, strategy, plan.
+ * Room: session. */
 #ifndef HP_SESSION_LOAD_H
 #define HP_SESSION_LOAD_H
 
@@ -11,7 +12,8 @@
 
 enum { HP_MAX_OVERRIDES = 64 };
 
-/* hp_ask is a request in the user's words. Zeroed, with names filled in, it asks for the defaults. Strings are borrowed, but those that `arena` owns. */
+/* hp_ask is a request in the user's words. Zeroed, with names filled in, it asks for the
+ * defaults. Strings are borrowed, but those that `arena` owns. */
 typedef struct hp_ask {
     hp_arena arena;
     const char *model, *cluster, *strategy;
@@ -33,9 +35,10 @@ typedef struct hp_case {
     hp_built built;
 } hp_case;
 
-/* hp_case_open loads cluster, model and strategy, in this order, without planning; hp_case_load plans as well. Each
- * error is the exit status that CLI users get: 2 for an unknown name, 3 for a bad file, 4 for a split that cannot be. *c (zeroed) must be
- * freed by hp_case_fini in any case. */
+/* hp_case_open loads cluster, model and strategy, in this order, without planning; hp_case_load
+ * plans as well. Each error is the exit status that CLI users get: 2 for an unknown name, 3 for
+ * a bad file, 4 for a split that cannot be. *c (zeroed) must be freed by hp_case_fini in any
+ * case. */
 hp_err hp_case_open(const hp_ask *ask, hp_case *c, hp_errmsg *e);
 hp_err hp_case_load(const hp_ask *ask, hp_case *c, hp_errmsg *e);
 

@@ -45,7 +45,8 @@ void hp_outcome_copy_trace(hp_outcome *o, const hp_step_trace *t)
                    sizeof(hp_span) * (size_t)o->x[i].n);
 }
 
-/* Returns a copy of `list` with room for one more: others append to the record too, so nobody knows of spare room. */
+/* Returns a copy of `list` with room for one more: others append to the record too, so nobody
+ * knows of spare room. */
 static void *grown(hp_arena *a, const void *list, int n, size_t size)
 {
     void *more = hp_arena_alloc(a, size * ((size_t)n + 1));

@@ -1,4 +1,5 @@
-/* recall.c -- the store is opened for each call and closed again, so that no run holds it while it trains. */
+/* recall.c -- the store is opened for each call and closed again, so that no run holds it while
+ * it trains. */
 #include "session/recall.h"
 
 #include "base/str.h"

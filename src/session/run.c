@@ -1,4 +1,5 @@
-/* run.c -- the engine runs in a child; this process looks at its segment, passes the user's wish to stop on, and measures what is left. */
+/* run.c -- the engine runs in a child; this process looks at its segment, passes the user's wish
+ * to stop on, and measures what is left. */
 #include "session/run.h"
 
 #include "exec/child.h"
@@ -91,8 +92,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median of the steps after the first (which pays for warming up), and half the width of its 95 % confidence interval from order statistics:
- * ranks n/2 -+ 0.98 sqrt(n) (Conover, Practical Nonparametric Statistics, 3.2); NAN below 6 steps. */
+/* Median of the steps after the first (which pays for warming up), and half the width of its 95
+ * % confidence interval from order statistics: ranks n/2 -+ 0.98 sqrt(n) (Conover, Practical
+ * Nonparametric Statistics, 3.2); NAN below 6 steps. */
 static double median_step(const double *step_s, int n, double *half_width)
 {
     int skip = n > 1;
@@ -141,7 +143,8 @@ static void copy_curves(hp_outcome *out, const hp_segment *s, int n)
     r->n_steps = n;
 }
 
-/* --clock model: the measured durations on the modelled clock, with as many devices at once as the plan has. */
+/* --clock model: the measured durations on the modelled clock, with as many devices at once as
+ * the plan has. */
 static hp_err replay(hp_outcome *out, const hp_segment *s, int slot, hp_errmsg *e)
 {
     const hp_plan *p = out->c.built.plan;

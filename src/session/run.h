@@ -1,4 +1,5 @@
-/* run.h -- trains for real on virtual devices of this machine, in a child process, and measures it. Room: session. */
+/* run.h -- trains for real on virtual devices of this machine, in a child process, and measures
+ * it. Room: session. */
 #ifndef HP_SESSION_RUN_H
 #define HP_SESSION_RUN_H
 
@@ -20,9 +21,10 @@ typedef struct hp_run_ask {
     void *ctx;
 } hp_run_ask;
 
-/* hp_session_run runs and stores. *out (zeroed) must be freed by hp_outcome_fini in any case. A run that the user stopped is HP_ECANCELLED with a
- * whole outcome when at least one step was done. HP_EUSAGE: the cluster is not this host; HP_EINTERNAL: the engine crashed (its
- * task is named). */
+/* hp_session_run runs and stores. *out (zeroed) must be freed by hp_outcome_fini in any case. A
+ * run that the user stopped is HP_ECANCELLED with a whole outcome when at least one step was
+ * done. HP_EUSAGE: the cluster is not this host; HP_EINTERNAL: the engine crashed (its task is
+ * named). */
 hp_err hp_session_run(const hp_run_ask *ask, hp_outcome *out, hp_errmsg *e);
 
 #endif

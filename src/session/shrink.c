@@ -1,5 +1,6 @@
-/* shrink.c -- sizes follow from atoms: every atom of the big mesh becomes 2 (or its smallest odd factor), and an axis is the product of its atoms in
- * every view, so that views keep agreeing. What an atom split before it splits after. */
+/* shrink.c -- sizes follow from atoms: every atom of the big mesh becomes 2 (or its smallest odd
+ * factor), and an axis is the product of its atoms in every view, so that views keep agreeing.
+ * What an atom split before it splits after. */
 #include "session/shrink.h"
 
 #include "plan/resolve.h"
@@ -97,7 +98,8 @@ static void set_size(sizes *z, const char *name, int64_t v)
     snprintf(z->value[z->n++], sizeof z->value[0], "%lld", (long long)v);
 }
 
-/* The smallest size from `least` on (or the big one where that is smaller) on which the small splits do what the big ones did. */
+/* The smallest size from `least` on (or the big one where that is smaller) on which the small
+ * splits do what the big ones did. */
 static int64_t small_size(const splits *s, int64_t big, int64_t least)
 {
     int64_t step = s->small, want = big < least ? big : least;
@@ -108,7 +110,8 @@ static int64_t small_size(const splits *s, int64_t big, int64_t least)
     return n < big ? n : big;
 }
 
-/* What a dimension needs for the model to make sense; the rest may be as small as its splits allow. */
+/* What a dimension needs for the model to make sense; the rest may be as small as its splits
+ * allow. */
 static int64_t least_size(const char *name)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* signals.c -- three atomics between the reader and everybody else: is a run held, how often was asked, whom to kill. */
+/* signals.c -- three atomics between the reader and everybody else: is a run held, how often was
+ * asked, whom to kill. */
 #include "session/signals.h"
 
 #include <errno.h>

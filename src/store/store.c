@@ -1,5 +1,6 @@
-/* store.c -- the version is read before anything that writes, so that a newer file is never touched; every change runs inside BEGIN
- * IMMEDIATE, so that two writers wait for each other instead of failing half-way. */
+/* store.c -- the version is read before anything that writes, so that a newer file is never
+ * touched; every change runs inside BEGIN IMMEDIATE, so that two writers wait for each other
+ * instead of failing half-way. */
 #include "store/store.h"
 
 #include "base/paths.h"
@@ -158,7 +159,8 @@ static hp_err migrate(hp_store *s, hp_errmsg *e)
     return end_change(s, err, e);
 }
 
-/* The mode cannot change while another process has the file open; then the one it has serves as well. */
+/* The mode cannot change while another process has the file open; then the one it has serves as
+ * well. */
 static void set_journal(hp_store *s)
 {
     struct statfs fs;
