@@ -33,11 +33,12 @@ void hp_attention(const hp_attention_shape *a, hp_num q, hp_num keys, hp_num val
                  hp_num, hp_num, float *) = HP_SIMD_PICK(hp_attention_rows);
     int64_t n = a->s * a->g, span = span_of(a->b * a->k, n, threads);
     int64_t parts = (n + span - 1) / span, count = a->b * a->k * parts;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1 && count > 1)
-    for (int64_t i = 0; i < count; i++) {
-        int64_t head = i / parts, at = (parts - 1 - i % parts) * span;
-        rows(a, head / a->k, head % a->k, at, hp_team_min(at + span, n), q, keys, values, o, lse);
-    }
+    HP_TEAM_TASKS(
+        threads, count, for (int64_t i = 0; i < count; i++) {
+            int64_t head = i / parts, at = (parts - 1 - i % parts) * span;
+            rows(a, head / a->k, head % a->k, at, hp_team_min(at + span, n), q, keys, values, o,
+                 lse);
+        });
 }
 
 static size_t round_up(size_t n)
@@ -59,13 +60,13 @@ static void back(const hp_attention_grads *w, bool cut_keys, bool cut_rows, int 
     const hp_attention_shape *a = w->a;
     int64_t n = a->s * a->g, parts = cut_keys ? tiles(a->t) : cut_rows ? tiles(n) : 1;
     int64_t count = a->b * a->k * parts;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1 && count > 1)
-    for (int64_t i = 0; i < count; i++) {
-        int64_t head = i / parts, at = i % parts * TILE;
-        int64_t t0 = cut_keys ? at : 0, t1 = cut_keys ? hp_team_min(at + TILE, a->t) : a->t;
-        int64_t row0 = cut_rows ? at : 0, row1 = cut_rows ? hp_team_min(at + TILE, n) : n;
-        task(w, head / a->k, head % a->k, row0, row1, t0, t1);
-    }
+    HP_TEAM_TASKS(
+        threads, count, for (int64_t i = 0; i < count; i++) {
+            int64_t head = i / parts, at = i % parts * TILE;
+            int64_t t0 = cut_keys ? at : 0, t1 = cut_keys ? hp_team_min(at + TILE, a->t) : a->t;
+            int64_t row0 = cut_rows ? at : 0, row1 = cut_rows ? hp_team_min(at + TILE, n) : n;
+            task(w, head / a->k, head % a->k, row0, row1, t0, t1);
+        });
 }
 
 static void back_all(const hp_attention_grads *w, int threads)
@@ -92,10 +93,10 @@ void hp_attention_dx(const hp_attention_shape *a, hp_num q, hp_num keys, hp_num 
     void (*dots)(int64_t, int64_t, hp_num, hp_num, float *) = HP_SIMD_PICK(hp_attention_delta);
     int64_t rows = a->b * a->s * a->k * a->g, step = hp_team_rows(a->dv);
     float *delta = scratch, *sums = NULL;
-    HP_TEAM_FOR(threads, rows * a->dv)
-    for (int64_t r = 0; r < rows; r += step)
-        dots(hp_team_min(rows - r, step), a->dv, hp_num_at(o, r * a->dv), hp_num_at(dy, r * a->dv),
-             delta + r);
+    HP_TEAM_FOR(threads, rows * a->dv,
+                for (int64_t r = 0; r < rows; r += step)
+                    dots(hp_team_min(rows - r, step), a->dv, hp_num_at(o, r * a->dv),
+                         hp_num_at(dy, r * a->dv), delta + r));
     if (dq.p) {
         void *own = (char *)scratch + round_up((size_t)rows * sizeof(float));
         sums = dq.t == HP_NUM_F32 ? dq.p : own;
@@ -110,16 +111,16 @@ void hp_attention_merge(int64_t rows, int64_t dv, hp_num o1, const float *lse1, 
                         const float *lse2, hp_num o, float *lse, int threads)
 {
     void (*blend)(int64_t, float, hp_num, float, hp_num, hp_num) = HP_SIMD_PICK(hp_attention_blend);
-    HP_TEAM_FOR(threads, rows * dv)
-    for (int64_t r = 0; r < rows; r++) {
-        float a = lse1[r], b = lse2[r], max = fmaxf(a, b), wa = 0, wb = 0, total = -INFINITY;
-        if (max > -INFINITY) {
-            float ea = expf(a - max), eb = expf(b - max);
-            total = max + logf(ea + eb);
-            wa = ea / (ea + eb);
-            wb = eb / (ea + eb);
-        }
-        blend(dv, wa, hp_num_at(o1, r * dv), wb, hp_num_at(o2, r * dv), hp_num_at(o, r * dv));
-        lse[r] = total;
-    }
+    HP_TEAM_FOR(
+        threads, rows * dv, for (int64_t r = 0; r < rows; r++) {
+            float a = lse1[r], b = lse2[r], max = fmaxf(a, b), wa = 0, wb = 0, total = -INFINITY;
+            if (max > -INFINITY) {
+                float ea = expf(a - max), eb = expf(b - max);
+                total = max + logf(ea + eb);
+                wa = ea / (ea + eb);
+                wb = eb / (ea + eb);
+            }
+            blend(dv, wa, hp_num_at(o1, r * dv), wb, hp_num_at(o2, r * dv), hp_num_at(o, r * dv));
+            lse[r] = total;
+        });
 }

@@ -81,9 +81,9 @@ void hp_reduce_flat(hp_rop op, int n_in, const hp_num *in, int64_t n, hp_num y, 
     }
     void (*block)(int, int, const hp_num *, int64_t, int64_t, hp_num) =
         HP_SIMD_PICK(hp_reduce_block);
-    HP_TEAM_FOR(threads, n)
-    for (int64_t i = 0; i < n; i += HP_TEAM_BLOCK)
-        block((int)op, n_in, in, i, hp_team_min(n - i, HP_TEAM_BLOCK), y);
+    HP_TEAM_FOR(threads, n,
+                for (int64_t i = 0; i < n; i += HP_TEAM_BLOCK)
+                    block((int)op, n_in, in, i, hp_team_min(n - i, HP_TEAM_BLOCK), y));
 }
 
 void hp_box_reduce(hp_rop op, int nd, hp_num y, const int64_t *y_lo, const int64_t *y_hi, int n_in,

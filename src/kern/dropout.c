@@ -26,8 +26,8 @@ void hp_dropout(const hp_dropout_at *at, hp_num x, hp_num y, int threads)
     int64_t width = at->len[at->nd - 1], rows = 1;
     for (int d = 0; d < at->nd - 1; d++)
         rows *= at->len[d];
-    HP_TEAM_FOR(threads, rows * width)
-    for (int64_t r = 0; r < rows; r++)
-        row(width, at->stream, (uint64_t)row_start(at, r), at->rate, hp_num_at(x, r * width),
-            hp_num_at(y, r * width));
+    HP_TEAM_FOR(threads, rows * width,
+                for (int64_t r = 0; r < rows; r++)
+                    row(width, at->stream, (uint64_t)row_start(at, r), at->rate,
+                        hp_num_at(x, r * width), hp_num_at(y, r * width)));
 }

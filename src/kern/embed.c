@@ -11,14 +11,14 @@ enum { COLUMNS = 128 };
 void hp_embed(int64_t n, int64_t width, int64_t lo, int64_t len, const int32_t *token, hp_num table,
               hp_num y, int threads)
 {
-    HP_TEAM_FOR(threads, n * width)
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = token[i] - lo;
-        if (row >= 0 && row < len)
-            hp_copy(width, hp_num_at(table, row * width), hp_num_at(y, i * width), 1);
-        else
-            memset(hp_num_at(y, i * width).p, 0, (size_t)(width * hp_num_bytes(y.t)));
-    }
+    HP_TEAM_FOR(
+        threads, n * width, for (int64_t i = 0; i < n; i++) {
+            int64_t row = token[i] - lo;
+            if (row >= 0 && row < len)
+                hp_copy(width, hp_num_at(table, row * width), hp_num_at(y, i * width), 1);
+            else
+                memset(hp_num_at(y, i * width).p, 0, (size_t)(width * hp_num_bytes(y.t)));
+        });
 }
 
 void hp_embed_dw(int64_t n, int64_t width, int64_t lo, int64_t len, const int32_t *token, hp_num dy,
@@ -28,7 +28,7 @@ void hp_embed_dw(int64_t n, int64_t width, int64_t lo, int64_t len, const int32_
                   hp_num) = HP_SIMD_PICK(hp_embed_columns);
     if (!accumulate)
         hp_fill(len * width, 0, dw, threads);
-    HP_TEAM_FOR(threads, n * width)
-    for (int64_t c = 0; c < width; c += COLUMNS)
-        block(n, width, c, hp_team_min(c + COLUMNS, width), lo, len, token, dy, dw);
+    HP_TEAM_FOR(threads, n * width,
+                for (int64_t c = 0; c < width; c += COLUMNS)
+                    block(n, width, c, hp_team_min(c + COLUMNS, width), lo, len, token, dy, dw));
 }

@@ -169,23 +169,35 @@ static int alone(void)
     return was;
 }
 
-/* Where the team's threads find their next tile decides nothing but time. */
+/* Several products as one list of tiles: those of product g begin at first[g]. */
+typedef struct job {
+    const product *p;
+    const cut *c;
+    const int64_t *first;
+    int64_t products;
+} job;
+
+static void task(const job *w, int64_t i)
+{
+    int64_t low = 0, high = w->products;
+    while (high - low > 1) {
+        int64_t mid = (low + high) / 2;
+        if (w->first[mid] <= i)
+            low = mid;
+        else
+            high = mid;
+    }
+    int was = alone();
+    one(&w->p[low], &w->c[low], i - w->first[low]);
+    omp_set_num_threads(was);
+}
+
+/* Which thread takes a tile decides nothing but time. */
 static void multiply(int64_t count, const product *p, const cut *c, const int64_t *first,
                      int64_t products, int threads)
 {
-#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
-    {
-        int was = alone();
-        int64_t g = 0;
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < count; i++) {
-            g = g > 0 && first[g] > i ? 0 : g;
-            while (g + 1 < products && first[g + 1] <= i)
-                g++;
-            one(&p[g], &c[g], i - first[g]);
-        }
-        omp_set_num_threads(was);
-    }
+    job w = {p, c, first, products};
+    HP_TEAM_TASKS(threads, count, for (int64_t i = 0; i < count; i++) task(&w, i));
 }
 
 void hp_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, hp_num a, hp_num b, hp_num c,
@@ -221,8 +233,14 @@ void hp_gemm_rows(bool tb, int64_t groups, const int64_t *off, int64_t n, int64_
     int64_t have = 0;
     for (int64_t g = 0; g < groups && n > 0; g++) {
         if (off[g + 1] > off[g])
-            p[have++] = (product){false, tb, accumulate, off[g + 1] - off[g], n, k,
-                                  hp_num_at(a, off[g] * k), hp_num_at(b, g * n * k),
+            p[have++] = (product){false,
+                                  tb,
+                                  accumulate,
+                                  off[g + 1] - off[g],
+                                  n,
+                                  k,
+                                  hp_num_at(a, off[g] * k),
+                                  hp_num_at(b, g * n * k),
                                   hp_num_at(c, off[g] * n)};
         if (have == BATCH || g + 1 == groups) {
             multiply_all(have, p, threads);
@@ -237,8 +255,14 @@ void hp_gemm_weights(int64_t groups, const int64_t *off, int64_t m, int64_t n, h
     product p[BATCH];
     int64_t have = 0;
     for (int64_t g = 0; g < groups && m > 0 && n > 0; g++) {
-        p[have++] = (product){true, false, accumulate, m, n, off[g + 1] - off[g],
-                              hp_num_at(a, off[g] * m), hp_num_at(b, off[g] * n),
+        p[have++] = (product){true,
+                              false,
+                              accumulate,
+                              m,
+                              n,
+                              off[g + 1] - off[g],
+                              hp_num_at(a, off[g] * m),
+                              hp_num_at(b, off[g] * n),
                               hp_num_at(c, g * m * n)};
         if (have == BATCH || g + 1 == groups) {
             multiply_all(have, p, threads);

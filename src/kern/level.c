@@ -45,6 +45,7 @@ __attribute__((constructor)) void hp_level_choose(void)
     const char *wanted = getenv("HPBENCH_ISA");
     chosen = HP_LEVEL_GENERIC;
     for (hp_level l = HP_LEVEL_GENERIC; l <= HP_LEVEL_V4; l++)
-        if (hp_level_has(l) && (chosen == HP_LEVEL_GENERIC || !wanted || strcmp(wanted, names[chosen])))
+        if (hp_level_has(l) &&
+            (chosen == HP_LEVEL_GENERIC || !wanted || strcmp(wanted, names[chosen])))
             chosen = l;
 }

@@ -37,8 +37,9 @@ void hp_level_choose(void);
     type name##_v3 args;                                                                           \
     type name##_v4 args
 #define HP_SIMD_PICK(name)                                                                         \
-    (hp_level_now() == HP_LEVEL_V4 ? name##_v4 : hp_level_now() == HP_LEVEL_V3 ? name##_v3         \
-                                                                               : name##_v2)
+    (hp_level_now() == HP_LEVEL_V4   ? name##_v4                                                   \
+     : hp_level_now() == HP_LEVEL_V3 ? name##_v3                                                   \
+                                     : name##_v2)
 #else
 #define HP_SIMD_DECLARE(type, name, args) type name##_generic args
 #define HP_SIMD_PICK(name) (name##_generic)

@@ -78,9 +78,8 @@ static inline __attribute__((always_inline)) void transpose(vf *r)
 }
 
 /* One panel, transposed: y[l * width + r] = x[r * ldx + l] for l < k and r < rows; 0 for rows <= r < width. */
-static inline __attribute__((always_inline)) void pack_across(int64_t width, int64_t rows,
-                                                              int64_t k, hp_num x, int64_t ldx,
-                                                              float *y)
+static inline __attribute__((always_inline)) void
+pack_across(int64_t width, int64_t rows, int64_t k, hp_num x, int64_t ldx, float *y)
 {
     for (int64_t r = 0; r < width; r += HP_VL) {
         size_t bytes = (size_t)(width - r < HP_VL ? width - r : HP_VL) * sizeof(float);

@@ -1,5 +1,7 @@
 #include "kern/box.h"
 
+#include "kern/team.h"
+
 /* Copies one row of y (its last dimension): `n` elements of x that lie `step` apart. */
 static void gather(int64_t n, const char *x, int64_t step, char *y, int64_t elem_bytes)
 {
@@ -27,14 +29,14 @@ void hp_permute(int nd, const int64_t *len, const int *perm, const void *x, void
         rows *= d < nd - 1 ? size[d] : 1;
     }
     int64_t n = nd > 0 ? size[nd - 1] : 1, inner = nd > 0 ? step[nd - 1] : 1;
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t rest = r, from = 0;
-        for (int d = nd - 2; d >= 0; d--) {
-            from += rest % size[d] * step[d];
-            rest /= size[d];
-        }
-        gather(n, (const char *)x + from * elem_bytes, inner, (char *)y + r * n * elem_bytes,
-               elem_bytes);
-    }
+    HP_TEAM_FOR(
+        threads, rows * n, for (int64_t r = 0; r < rows; r++) {
+            int64_t rest = r, from = 0;
+            for (int d = nd - 2; d >= 0; d--) {
+                from += rest % size[d] * step[d];
+                rest /= size[d];
+            }
+            gather(n, (const char *)x + from * elem_bytes, inner, (char *)y + r * n * elem_bytes,
+                   elem_bytes);
+        });
 }

@@ -9,10 +9,10 @@ void hp_rmsnorm(int64_t rows, int64_t width, float eps, hp_num x, hp_num w, hp_n
     void (*block)(int64_t, int64_t, float, hp_num, hp_num, hp_num, float *) =
         HP_SIMD_PICK(hp_rmsnorm_rows);
     int64_t step = hp_team_rows(width);
-    HP_TEAM_FOR(threads, rows * width)
-    for (int64_t r = 0; r < rows; r += step)
-        block(hp_team_min(rows - r, step), width, eps, hp_num_at(x, r * width), w,
-              hp_num_at(y, r * width), rstd ? rstd + r : NULL);
+    HP_TEAM_FOR(threads, rows * width,
+                for (int64_t r = 0; r < rows; r += step)
+                    block(hp_team_min(rows - r, step), width, eps, hp_num_at(x, r * width), w,
+                          hp_num_at(y, r * width), rstd ? rstd + r : NULL));
 }
 
 void hp_rmsnorm_dx(int64_t rows, int64_t width, hp_num x, hp_num w, const float *rstd, hp_num dy,
@@ -21,10 +21,10 @@ void hp_rmsnorm_dx(int64_t rows, int64_t width, hp_num x, hp_num w, const float 
     void (*block)(int64_t, int64_t, hp_num, hp_num, const float *, hp_num, hp_num) =
         HP_SIMD_PICK(hp_rmsnorm_dx_rows);
     int64_t step = hp_team_rows(width);
-    HP_TEAM_FOR(threads, rows * width)
-    for (int64_t r = 0; r < rows; r += step)
-        block(hp_team_min(rows - r, step), width, hp_num_at(x, r * width), w, rstd + r,
-              hp_num_at(dy, r * width), hp_num_at(dx, r * width));
+    HP_TEAM_FOR(threads, rows * width,
+                for (int64_t r = 0; r < rows; r += step)
+                    block(hp_team_min(rows - r, step), width, hp_num_at(x, r * width), w, rstd + r,
+                          hp_num_at(dy, r * width), hp_num_at(dx, r * width)));
 }
 
 void hp_rmsnorm_dw(int64_t rows, int64_t width, hp_num x, const float *rstd, hp_num dy, hp_num dw,
@@ -32,7 +32,8 @@ void hp_rmsnorm_dw(int64_t rows, int64_t width, hp_num x, const float *rstd, hp_
 {
     void (*block)(int64_t, int64_t, int64_t, int64_t, hp_num, const float *, hp_num, hp_num, bool) =
         HP_SIMD_PICK(hp_rmsnorm_columns);
-    HP_TEAM_FOR(threads, rows * width)
-    for (int64_t c = 0; c < width; c += HP_TEAM_COLUMNS)
-        block(rows, width, c, hp_team_min(c + HP_TEAM_COLUMNS, width), x, rstd, dy, dw, accumulate);
+    HP_TEAM_FOR(threads, rows * width,
+                for (int64_t c = 0; c < width; c += HP_TEAM_COLUMNS)
+                    block(rows, width, c, hp_team_min(c + HP_TEAM_COLUMNS, width), x, rstd, dy, dw,
+                          accumulate));
 }

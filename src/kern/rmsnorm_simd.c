@@ -49,8 +49,8 @@ static inline void panel(int64_t rows, int64_t width, int64_t c, int64_t left, h
 {
     vf total[PANEL];
     for (int j = 0; j < PANEL; j++)
-        total[j] = accumulate && left > j * HP_VL ? vld(dw, c + j * HP_VL, left - j * HP_VL)
-                                                  : vset(0);
+        total[j] =
+            accumulate && left > j * HP_VL ? vld(dw, c + j * HP_VL, left - j * HP_VL) : vset(0);
     for (int64_t r0 = 0; r0 < rows; r0 += ROWS) {
         vf sum[PANEL] = {{0}};
         for (int64_t r = r0; r < rows && r < r0 + ROWS; r++)

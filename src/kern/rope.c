@@ -16,9 +16,9 @@ void hp_rope(int64_t rows, int64_t heads, int64_t d, const int32_t *pos, double 
         double turns[HP_ROPE_PAIRS];
         for (int64_t i = 0; i < n; i++)
             turns[i] = pow(theta, -2.0 * (double)(i0 + i) / (double)d) / 6.283185307179586;
-        HP_TEAM_FOR(threads, rows * heads * d)
-        for (int64_t r = 0; r < rows; r += step)
-            block(hp_team_min(rows - r, step), heads, d, i0, n, turns, pos + r, inverse,
-                  hp_num_at(x, r * heads * d), hp_num_at(y, r * heads * d));
+        HP_TEAM_FOR(threads, rows * heads * d,
+                    for (int64_t r = 0; r < rows; r += step)
+                        block(hp_team_min(rows - r, step), heads, d, i0, n, turns, pos + r, inverse,
+                              hp_num_at(x, r * heads * d), hp_num_at(y, r * heads * d)));
     }
 }

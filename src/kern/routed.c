@@ -63,9 +63,9 @@ void hp_route_capacity(int64_t b, int64_t s, int64_t k, int64_t e, int64_t capac
 
 void hp_dispatch(const hp_route *r, int64_t width, hp_num x, hp_num xe, int threads)
 {
-    HP_TEAM_FOR(threads, r->rows * width)
-    for (int64_t i = 0; i < r->rows; i++)
-        hp_copy(width, hp_num_at(x, r->token[i] * width), hp_num_at(xe, i * width), 1);
+    HP_TEAM_FOR(threads, r->rows * width,
+                for (int64_t i = 0; i < r->rows; i++)
+                    hp_copy(width, hp_num_at(x, r->token[i] * width), hp_num_at(xe, i * width), 1));
 }
 
 /* y[t] = sum over slots of w (or 1) times the slot's row of x. */
@@ -73,9 +73,10 @@ static void gather(const hp_route *r, int64_t width, hp_num x, hp_num w, hp_num 
 {
     void (*row)(int64_t, const int32_t *, int64_t, hp_num, hp_num, hp_num) =
         HP_SIMD_PICK(hp_gather_sum);
-    HP_TEAM_FOR(threads, r->tokens * width * r->k)
-    for (int64_t t = 0; t < r->tokens; t++)
-        row(r->k, r->row + t * r->k, width, x, hp_num_at(w, t * r->k), hp_num_at(y, t * width));
+    HP_TEAM_FOR(threads, r->tokens * width * r->k,
+                for (int64_t t = 0; t < r->tokens; t++)
+                    row(r->k, r->row + t * r->k, width, x, hp_num_at(w, t * r->k),
+                        hp_num_at(y, t * width)));
 }
 
 void hp_dispatch_dx(const hp_route *r, int64_t width, hp_num dxe, hp_num dx, int threads)
@@ -92,16 +93,14 @@ void hp_combine_dx(const hp_route *r, int64_t width, hp_num ye, hp_num w, hp_num
                    hp_num dw, int threads)
 {
     float (*dot)(int64_t, hp_num, hp_num) = HP_SIMD_PICK(hp_dot);
-    HP_TEAM_FOR(threads, r->rows * width)
-    for (int64_t i = 0; i < r->rows; i++)
-        if (dye.p)
-            hp_scale(width, hp_num_get(w, r->token[i] * r->k + r->slot[i]),
-                     hp_num_at(dy, r->token[i] * width), hp_num_at(dye, i * width), 1);
-    HP_TEAM_FOR(threads, r->rows * width)
-    for (int64_t j = 0; j < r->tokens * r->k; j++)
-        if (dw.p)
-            hp_num_put(dw, j,
-                       r->row[j] < 0 ? 0
-                                     : dot(width, hp_num_at(dy, j / r->k * width),
-                                           hp_num_at(ye, r->row[j] * width)));
+    HP_TEAM_FOR(threads, r->rows * width,
+                for (int64_t i = 0; i < r->rows; i++) if (dye.p)
+                    hp_scale(width, hp_num_get(w, r->token[i] * r->k + r->slot[i]),
+                             hp_num_at(dy, r->token[i] * width), hp_num_at(dye, i * width), 1));
+    HP_TEAM_FOR(threads, r->rows * width,
+                for (int64_t j = 0; j < r->tokens * r->k; j++) if (dw.p)
+                    hp_num_put(dw, j,
+                               r->row[j] < 0 ? 0
+                                             : dot(width, hp_num_at(dy, j / r->k * width),
+                                                   hp_num_at(ye, r->row[j] * width))));
 }

@@ -26,8 +26,7 @@ void hp_combine_ref(const hp_route *r, int64_t width, hp_num ye, hp_num w, hp_nu
             double sum = 0;
             for (int64_t j = t * r->k; j < (t + 1) * r->k; j++)
                 if (r->row[j] >= 0)
-                    sum += (double)hp_num_get(w, j) *
-                           (double)hp_num_get(ye, r->row[j] * width + c);
+                    sum += (double)hp_num_get(w, j) * (double)hp_num_get(ye, r->row[j] * width + c);
             hp_num_put(y, t * width + c, (float)sum);
         }
 }

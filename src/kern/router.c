@@ -108,21 +108,20 @@ void hp_router(const hp_router_shape *r, hp_num logits, const float *bias, int32
     score_fn *scores = HP_SIMD_PICK(hp_router_scores);
     if (r->e <= 0)
         return;
-    HP_TEAM_FOR(threads, r->b * r->s * r->e)
-    for (int64_t t = 0; t < r->b * r->s; t++) {
-        float score[r->e];
-        int32_t *at = idx + t * r->k;
-        scores(r->e, r->sigmoid, hp_num_at(logits, t * r->e), score);
-        choose(r, score, bias, at);
-        float factor = r->scale / norm_of(r, score, at);
-        for (int64_t j = 0; j < r->k; j++)
-            hp_num_put(w, t * r->k + j, at[j] >= 0 ? score[at[j]] * factor : 0);
-    }
+    HP_TEAM_FOR(
+        threads, r->b * r->s * r->e, for (int64_t t = 0; t < r->b * r->s; t++) {
+            float score[r->e];
+            int32_t *at = idx + t * r->k;
+            scores(r->e, r->sigmoid, hp_num_at(logits, t * r->e), score);
+            choose(r, score, bias, at);
+            float factor = r->scale / norm_of(r, score, at);
+            for (int64_t j = 0; j < r->k; j++)
+                hp_num_put(w, t * r->k + j, at[j] >= 0 ? score[at[j]] * factor : 0);
+        });
     if (!f && !p)
         return;
-    HP_TEAM_FOR(threads, r->b * r->s * r->e)
-    for (int64_t b = 0; b < r->b; b++)
-        balance(r, scores, b, logits, idx, f, p);
+    HP_TEAM_FOR(threads, r->b * r->s * r->e,
+                for (int64_t b = 0; b < r->b; b++) balance(r, scores, b, logits, idx, f, p));
 }
 
 /* Adds to ds (gradient of the scores) what the weights of one token bring. */
@@ -164,15 +163,15 @@ void hp_router_dx(const hp_router_shape *r, hp_num logits, const int32_t *idx, h
     score_fn *scores = HP_SIMD_PICK(hp_router_scores);
     if (r->e <= 0)
         return;
-    HP_TEAM_FOR(threads, r->b * r->s * r->e)
-    for (int64_t t = 0; t < r->b * r->s; t++) {
-        float score[r->e], ds[r->e];
-        memset(ds, 0, sizeof ds);
-        float all = scores(r->e, r->sigmoid, hp_num_at(logits, t * r->e), score);
-        if (dw.p)
-            from_weights(r, score, idx + t * r->k, hp_num_at(dw, t * r->k), ds);
-        if (dp)
-            from_means(r, score, all, dp + t / r->s * r->e, ds);
-        through_scores(r, score, ds, hp_num_at(dlogits, t * r->e));
-    }
+    HP_TEAM_FOR(
+        threads, r->b * r->s * r->e, for (int64_t t = 0; t < r->b * r->s; t++) {
+            float score[r->e], ds[r->e];
+            memset(ds, 0, sizeof ds);
+            float all = scores(r->e, r->sigmoid, hp_num_at(logits, t * r->e), score);
+            if (dw.p)
+                from_weights(r, score, idx + t * r->k, hp_num_at(dw, t * r->k), ds);
+            if (dp)
+                from_means(r, score, all, dp + t / r->s * r->e, ds);
+            through_scores(r, score, ds, hp_num_at(dlogits, t * r->e));
+        });
 }

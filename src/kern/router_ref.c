@@ -104,8 +104,7 @@ void hp_router_ref(const hp_router_shape *r, hp_num logits, const float *bias, i
         }
         for (int64_t i = 0; i < r->e; i++) {
             if (f)
-                f[b * r->e + i] =
-                    (float)(times[i] * (double)r->e / (double)(r->k * r->s_full));
+                f[b * r->e + i] = (float)(times[i] * (double)r->e / (double)(r->k * r->s_full));
             if (p)
                 p[b * r->e + i] = (float)(mean[i] / (double)r->s_full);
         }
@@ -152,8 +151,8 @@ void hp_router_dx_ref(const hp_router_shape *r, hp_num logits, const int32_t *id
         for (int64_t i = 0; i < r->e && !r->sigmoid; i++)
             dot += ds[i] * score[i];
         for (int64_t i = 0; i < r->e; i++)
-            hp_num_put(dlogits, t * r->e + i,
-                       (float)(r->sigmoid ? ds[i] * score[i] * (1 - score[i])
-                                          : score[i] * (ds[i] - dot)));
+            hp_num_put(
+                dlogits, t * r->e + i,
+                (float)(r->sigmoid ? ds[i] * score[i] * (1 - score[i]) : score[i] * (ds[i] - dot)));
     }
 }

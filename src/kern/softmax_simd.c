@@ -14,8 +14,7 @@ void HP_SIMD(hp_softmax_rows)(int64_t rows, int64_t width, hp_num x, hp_num y)
             sum += vexp(vrest(vld(xr, i, width - i) - max, width - i, -INFINITY));
         float scale = open ? 1 / vsum(sum) : 0;
         for (int64_t i = 0; i < width; i += HP_VL)
-            vst(yr, i, width - i,
-                open ? vexp(vld(xr, i, width - i) - max) * scale : vset(0));
+            vst(yr, i, width - i, open ? vexp(vld(xr, i, width - i) - max) * scale : vset(0));
     }
 }
 

@@ -159,7 +159,7 @@ static inline vf vexp(vf x)
 {
     vf t = vsel(x < -104.0f, vset(-104.0f), x);
     t = vsel(t > 89.0f, vset(89.0f), t); /* a NaN passes both */
-    vf magic = vset(12582912.0f); /* 1.5 2^23: adding it rounds to an integer */
+    vf magic = vset(12582912.0f);        /* 1.5 2^23: adding it rounds to an integer */
     vf shifted = t * 1.44269504f + magic;
     vi n = (vi)shifted - (vi)magic;
     vf k = shifted - magic;

@@ -17,13 +17,13 @@ void hp_xent_stats(int64_t rows, int64_t lo, int64_t len, int64_t valid, const i
 {
     void (*row)(int64_t, hp_num, float *, float *) = HP_SIMD_PICK(hp_xent_row);
     int64_t open = open_columns(lo, len, valid);
-    HP_TEAM_FOR(threads, rows * len)
-    for (int64_t r = 0; r < rows; r++) {
-        hp_num x = hp_num_at(logits, r * len);
-        int64_t at = target[r] - lo;
-        row(open, x, stats + 3 * r, stats + 3 * r + 1);
-        stats[3 * r + 2] = target[r] >= 0 && at >= 0 && at < open ? hp_num_get(x, at) : 0;
-    }
+    HP_TEAM_FOR(
+        threads, rows * len, for (int64_t r = 0; r < rows; r++) {
+            hp_num x = hp_num_at(logits, r * len);
+            int64_t at = target[r] - lo;
+            row(open, x, stats + 3 * r, stats + 3 * r + 1);
+            stats[3 * r + 2] = target[r] >= 0 && at >= 0 && at < open ? hp_num_get(x, at) : 0;
+        });
 }
 
 void hp_xent_merge(int64_t rows, const float *a, const float *b, float *out)
@@ -64,22 +64,22 @@ void hp_xent_dx(int64_t rows, int64_t lo, int64_t len, int64_t valid, const int3
 {
     void (*row)(int64_t, float, float, hp_num, hp_num) = HP_SIMD_PICK(hp_xent_dx_row);
     int64_t open = open_columns(lo, len, valid);
-    HP_TEAM_FOR(threads, rows * len)
-    for (int64_t r = 0; r < rows; r++) {
-        hp_num x = hp_num_at(logits, r * len), y = hp_num_at(dlogits, r * len);
-        const float *st = stats + 3 * r;
-        int64_t at = target[r] - lo;
-        if (target[r] < 0) {
-            zeros(y, len);
-            continue;
-        }
-        bool here = at >= 0 && at < open;
-        float v = here ? at_target(hp_num_get(x, at), st, seed) : 0;
-        row(open, st[0], seed / st[1], x, y);
-        if (here)
-            hp_num_put(y, at, v);
-        zeros(hp_num_at(y, open), len - open);
-    }
+    HP_TEAM_FOR(
+        threads, rows * len, for (int64_t r = 0; r < rows; r++) {
+            hp_num x = hp_num_at(logits, r * len), y = hp_num_at(dlogits, r * len);
+            const float *st = stats + 3 * r;
+            int64_t at = target[r] - lo;
+            if (target[r] < 0) {
+                zeros(y, len);
+                continue;
+            }
+            bool here = at >= 0 && at < open;
+            float v = here ? at_target(hp_num_get(x, at), st, seed) : 0;
+            row(open, st[0], seed / st[1], x, y);
+            if (here)
+                hp_num_put(y, at, v);
+            zeros(hp_num_at(y, open), len - open);
+        });
 }
 
 int64_t hp_xent_count(int64_t rows, const int32_t *target)

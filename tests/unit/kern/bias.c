@@ -3,7 +3,8 @@
 
 #include "unit/kern/kern_test.h"
 
-static const int64_t shapes[][2] = {{0, 5}, {5, 0}, {1, 1}, {3, 17}, {200, 64}, {129, 300}, {70, 515}};
+static const int64_t shapes[][2] = {{0, 5},    {5, 0},     {1, 1},   {3, 17},
+                                    {200, 64}, {129, 300}, {70, 515}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static void biases(void)
@@ -33,8 +34,8 @@ static void squares(void)
         for (int t = 0; t < 2; t++) {
             tensor x = draw(t, sizes[i], 1);
             double want = hp_sumsq_ref(sizes[i], x.x), got = hp_sumsq(sizes[i], x.x, 1);
-            near(got, want, 1e-6 * want, "the sum of %lld squares in type %d",
-                 (long long)sizes[i], t);
+            near(got, want, 1e-6 * want, "the sum of %lld squares in type %d", (long long)sizes[i],
+                 t);
             ok(got == hp_sumsq(sizes[i], x.x, 2), "and the same with two threads");
         }
     drop();

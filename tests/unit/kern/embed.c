@@ -5,8 +5,11 @@
 static void lookups(void)
 {
     static const int64_t shapes[][4] = {/* n, width, lo, len */
-                                        {0, 8, 0, 5},     {7, 0, 0, 5},  {9, 5, 3, 0},
-                                        {300, 70, 10, 20}, {50, 300, 0, 40}};
+                                        {0, 8, 0, 5},
+                                        {7, 0, 0, 5},
+                                        {9, 5, 3, 0},
+                                        {300, 70, 10, 20},
+                                        {50, 300, 0, 40}};
     for (int i = 0; i < 5; i++)
         for (int t = 0; t < 4; t++) {
             int64_t n = shapes[i][0], w = shapes[i][1], lo = shapes[i][2], len = shapes[i][3];

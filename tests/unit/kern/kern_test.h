@@ -104,11 +104,11 @@ static struct {
 /* judge compares the outputs of one and two threads with each other and with the reference. */
 static __attribute__((unused)) void judge(tensor one, tensor two, tensor ref)
 {
-    double e = error_of(one, ref), *worst = one.x.t == HP_NUM_BF16 ? &so_far.worst16 : &so_far.worst;
+    double e = error_of(one, ref),
+           *worst = one.x.t == HP_NUM_BF16 ? &so_far.worst16 : &so_far.worst;
     *worst = e > *worst ? e : *worst;
     so_far.cases++;
-    so_far.teams_differ +=
-        memcmp(one.x.p, two.x.p, (size_t)(one.n * hp_num_bytes(one.x.t))) != 0;
+    so_far.teams_differ += memcmp(one.x.p, two.x.p, (size_t)(one.n * hp_num_bytes(one.x.t))) != 0;
     if (!isfinite(e))
         note("an infinite error");
 }

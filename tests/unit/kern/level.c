@@ -27,7 +27,8 @@ int main(void)
         references += strcmp(row.variant, "reference") == 0;
         strange += hp_kern_tolerance(row.name) < 0;
     }
-    ok(rows > 2 * references && references > 20, "every kernel has a reference and a version a level");
+    ok(rows > 2 * references && references > 20,
+       "every kernel has a reference and a version a level");
     is_int(strange, 0, "every row has a tolerance");
     ok(!hp_kern_row_at(-1, &row) && hp_kern_tolerance("none") < 0, "there is no kernel but these");
     return done_testing();

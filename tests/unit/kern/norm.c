@@ -95,14 +95,9 @@ static double loss(void *arg)
 
 static void slopes(void)
 {
-    norm_case c = {draw(0, ROWS * WIDTH, 1),
-                   draw(0, WIDTH, 1),
-                   draw(0, WIDTH, 1),
-                   blank(0, ROWS * WIDTH),
-                   draw(0, ROWS * WIDTH, 1),
-                   blank(0, ROWS),
-                   blank(0, ROWS),
-                   false};
+    norm_case c = {
+        draw(0, ROWS * WIDTH, 1), draw(0, WIDTH, 1), draw(0, WIDTH, 1), blank(0, ROWS * WIDTH),
+        draw(0, ROWS * WIDTH, 1), blank(0, ROWS),    blank(0, ROWS),    false};
     tensor dx = blank(0, ROWS * WIDTH), dw = blank(0, WIDTH), db = blank(0, WIDTH);
     loss(&c);
     hp_rmsnorm_dx_ref(ROWS, WIDTH, c.x.x, c.w.x, c.rstd.x.p, c.dy.x, dx.x);

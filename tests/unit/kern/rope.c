@@ -5,7 +5,11 @@
 static void rotations(void)
 {
     static const int64_t shapes[][3] = {/* rows, heads, d */
-                                        {0, 2, 8}, {5, 1, 2}, {40, 3, 64}, {300, 2, 34}, {4, 1, 520}};
+                                        {0, 2, 8},
+                                        {5, 1, 2},
+                                        {40, 3, 64},
+                                        {300, 2, 34},
+                                        {4, 1, 520}};
     for (int i = 0; i < 5; i++)
         for (int t = 0; t < 4; t++) {
             int64_t rows = shapes[i][0], heads = shapes[i][1], d = shapes[i][2];

@@ -54,8 +54,11 @@ static void lists(void)
 static void moves(void)
 {
     static const int64_t shapes[][5] = {/* tokens, k, lo, len, width */
-                                        {0, 2, 0, 8, 16},  {40, 2, 0, 8, 33},  {40, 1, 3, 0, 8},
-                                        {200, 3, 2, 5, 96}, {17, 8, 0, 8, 130}};
+                                        {0, 2, 0, 8, 16},
+                                        {40, 2, 0, 8, 33},
+                                        {40, 1, 3, 0, 8},
+                                        {200, 3, 2, 5, 96},
+                                        {17, 8, 0, 8, 130}};
     for (int i = 0; i < 5; i++)
         for (int t = 0; t < 2; t++) {
             const int64_t *s = shapes[i];

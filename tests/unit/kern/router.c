@@ -4,8 +4,8 @@
 
 static const hp_router_shape shapes[] = {
     /* b, s, e, k, s_full, sigmoid, normalise, groups, of which, scale */
-    {2, 30, 8, 2, 30, false, true, 1, 1, 1},      {1, 64, 8, 2, 128, false, false, 0, 0, 2},
-    {2, 33, 64, 6, 33, true, true, 8, 3, 2.5f},   {3, 7, 5, 5, 7, true, false, 1, 1, 1},
+    {2, 30, 8, 2, 30, false, true, 1, 1, 1},       {1, 64, 8, 2, 128, false, false, 0, 0, 2},
+    {2, 33, 64, 6, 33, true, true, 8, 3, 2.5f},    {3, 7, 5, 5, 7, true, false, 1, 1, 1},
     {1, 300, 256, 8, 300, true, true, 8, 4, 2.5f}, {2, 0, 8, 2, 9, false, true, 1, 1, 1},
     {0, 4, 8, 2, 4, false, true, 1, 1, 1},         {1, 9, 6, 3, 9, false, true, 6, 4, 1},
 };

@@ -2,7 +2,8 @@
 
 #include "unit/kern/kern_test.h"
 
-static const int64_t shapes[][2] = {{0, 8}, {3, 0}, {1, 1}, {3, 17}, {65, 64}, {200, 130}, {5, 1030}};
+static const int64_t shapes[][2] = {{0, 8},   {3, 0},     {1, 1},   {3, 17},
+                                    {65, 64}, {200, 130}, {5, 1030}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static void rows(void)

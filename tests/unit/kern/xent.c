@@ -5,12 +5,13 @@
 static void parts(void)
 {
     static const int64_t shapes[][4] = {/* rows, lo, len, valid */
-                                        {0, 0, 9, 9},    {4, 0, 0, 9},       {4, 20, 9, 15},
-                                        {9, 0, 9, 9},    {30, 100, 70, 150}, {20, 0, 3000, 2990},
+                                        {0, 0, 9, 9},     {4, 0, 0, 9},       {4, 20, 9, 15},
+                                        {9, 0, 9, 9},     {30, 100, 70, 150}, {20, 0, 3000, 2990},
                                         {3, 5, 1024, 1e6}};
     for (int i = 0; i < 7; i++)
         for (int t = 0; t < 2; t++) {
-            int64_t rows = shapes[i][0], lo = shapes[i][1], len = shapes[i][2], valid = shapes[i][3];
+            int64_t rows = shapes[i][0], lo = shapes[i][1], len = shapes[i][2],
+                    valid = shapes[i][3];
             int32_t *target = draw_ints(rows, -2, lo + len + 3);
             tensor x = draw(t, rows * len, 8);
             tensor ref = blank(0, rows * 3), one = same(ref), two = same(ref);
