@@ -80,6 +80,8 @@ typedef struct lowering {
     int loss_sum;             /* buffer, -1 */
     int *ready, n_ready;      /* parameters whose accumulators are complete and not yet reduced */
     int64_t ready_bytes, bucket_bytes; /* of those; when a bucket is full */
+    const low_tmpl *dead_in;  /* accumulators that were reduced into other buffers in this template: their bytes are free */
+    int *dead, n_dead;
     bool bf16;
 } lowering;
 

@@ -105,6 +105,7 @@ hp_err low_params(lowering *w)
     const hp_graph *g = w->r->g;
     w->unit = hp_arena_alloc(&w->plan->arena, (size_t)(g->n_tensors + 1) * sizeof *w->unit);
     w->ready = hp_arena_alloc(&w->plan->arena, (size_t)(g->n_tensors + 1) * sizeof *w->ready);
+    w->dead = hp_arena_alloc(&w->plan->arena, (size_t)(g->n_tensors + 1) * sizeof *w->dead);
     for (int i = 0; i < g->n_tensors; i++)
         w->param[i] = (low_param){.store = -1, .kept = -1, .master = -1, .m = -1, .v = -1, .acc = -1, .grad = -1};
     mark_used(w);

@@ -153,6 +153,45 @@ typedef struct reduction {
     hp_path path;
 } reduction;
 
+/* Takes the smallest dead accumulator with room for `bytes`; -1 when there is none. */
+static int take_dead(lowering *w, const low_tmpl *t, int64_t bytes)
+{
+    const hp_buffer *b = w->p->buffer;
+    int best = -1;
+    for (int i = 0; i < w->n_dead && w->dead_in == t; i++)
+        if (b[w->dead[i]].bytes >= bytes && (best < 0 || b[w->dead[i]].bytes < b[w->dead[best]].bytes))
+            best = i;
+    if (best < 0)
+        return -1;
+    int buffer = w->dead[best];
+    w->dead[best] = w->dead[--w->n_dead];
+    return buffer;
+}
+
+/* A reduced gradient lies on a dead accumulator, else on bytes of its own: those of O alone where O makes it. */
+static void place_shard(lowering *w, const low_tmpl *t, int buffer)
+{
+    hp_buffer *b = &w->p->buffer[buffer];
+    b->alias = take_dead(w, t, b->bytes);
+    if (b->alias < 0 && t->kind == HP_TMPL_O)
+        b->scope = HP_S_RUN;
+}
+
+/* Accumulators whose reduced gradient lies elsewhere are dead from here on. */
+static void note_dead(lowering *w, const low_tmpl *t, const reduction *r, int n)
+{
+    if (w->dead_in != t)
+        w->n_dead = 0;
+    w->dead_in = t;
+    for (int i = 0; i < n; i++) {
+        int at = r[i].at, acc = w->param[r[i].tensor].acc;
+        while (at != acc && w->p->buffer[at].alias >= 0)
+            at = w->p->buffer[at].alias;
+        if (at != acc)
+            w->dead[w->n_dead++] = acc;
+    }
+}
+
 /* Buckets one step of all reductions: runs of equal kind and group become one collective. */
 static void reduce_step(lowering *w, low_tmpl *t, reduction *r, int n, int step, hp_when when, bool async)
 {
@@ -174,6 +213,8 @@ static void reduce_step(lowering *w, low_tmpl *t, reduction *r, int n, int step,
             int to = low_buffer(w, from.name, r[k].tensor, HP_F32, &from.shape, &mv->to, HP_B_GRADS, last ? HP_S_STEP : HP_S_RUN);
             if (kind == HP_COLL_ALL_REDUCE && from.scope == w->p->buffer[to].scope)
                 w->p->buffer[to].alias = r[k].at;
+            else if (last)
+                place_shard(w, t, to);
             src[m] = r[k].at;
             dst[m++] = to;
             r[k].at = to;
@@ -208,6 +249,8 @@ hp_err low_reduce_grads(lowering *w, low_tmpl *t, const int *tensor, int n, hp_w
         reduce_step(w, t, r, n, step, when, async);
     for (int i = 0; i < n && !err; i++)
         w->param[tensor[i]].grad = r[i].at;
+    if (!err)
+        note_dead(w, t, r, n);
     free(r);
     return err;
 }
@@ -237,17 +280,70 @@ static hp_err collect_tied(lowering *w, low_tmpl *t, int tensor)
     return HP_OK;
 }
 
+typedef struct pending {
+    int tensor;
+    int64_t bytes;
+} pending;
+
+static int by_bytes(const void *a, const void *b)
+{
+    const pending *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return x->tensor - y->tensor;
+}
+
+/* Whether the reduced gradient lies where the accumulator does. */
+static bool stays_in_place(const lowering *w, int tensor)
+{
+    hp_layout from = w->p->buffer[w->param[tensor].acc].layout, to = w->r->state[tensor].optimizer;
+    memset(from.partial, 0, sizeof from.partial);
+    memset(to.partial, 0, sizeof to.partial);
+    return hp_layout_equal(&from, &to);
+}
+
+/* Reduces smallest first, in buckets that double up to their full size, so that shards find room on accumulators that are dead by then: sharded gradients
+ * add next to nothing to the accumulators' bytes. */
+static hp_err reduce_away(lowering *w, low_tmpl *t, pending *list, int n)
+{
+    hp_err err = HP_OK;
+    int64_t dead = 0;
+    int *bucket = hp_xmalloc((size_t)(n + 1) * sizeof *bucket);
+    qsort(list, (size_t)n, sizeof *list, by_bytes);
+    for (int i = 0; i < n && !err;) {
+        int64_t limit = dead < w->bucket_bytes ? dead : w->bucket_bytes, sum = 0;
+        int m = 0;
+        do {
+            sum += list[i].bytes;
+            bucket[m++] = list[i++].tensor;
+        } while (i < n && sum + list[i].bytes <= limit);
+        err = low_reduce_grads(w, t, bucket, m, HP_W_ALWAYS, false);
+        dead += sum;
+    }
+    free(bucket);
+    return err;
+}
+
 static hp_err reduce_rest(lowering *w, low_tmpl *t)
 {
-    int n = 0, *list = hp_xmalloc((size_t)w->r->g->n_tensors * sizeof *list);
-    for (int i = 0; i < w->r->g->n_tensors; i++)
-        if (w->param[i].acc >= 0 && w->param[i].home && w->param[i].grad < 0)
+    int n = 0, n_away = 0, *list = hp_xmalloc((size_t)w->r->g->n_tensors * sizeof *list);
+    pending *away = hp_xmalloc((size_t)w->r->g->n_tensors * sizeof *away);
+    for (int i = 0; i < w->r->g->n_tensors; i++) {
+        if (w->param[i].acc < 0 || !w->param[i].home || w->param[i].grad >= 0)
+            continue;
+        if (stays_in_place(w, i))
             list[n++] = i;
+        else
+            away[n_away++] = (pending){i, w->p->buffer[w->param[i].acc].bytes};
+    }
     hp_err err = low_reduce_grads(w, t, list, n, HP_W_ALWAYS, false);
+    if (!err)
+        err = reduce_away(w, t, away, n_away);
     for (int i = 0; i < w->r->g->n_tensors && !err && w->r->pp > 1; i++)
         if (w->param[i].acc >= 0)
             err = collect_tied(w, t, i);
     free(list);
+    free(away);
     return err;
 }
 

@@ -45,7 +45,7 @@ typedef struct hp_buffer {
     float init_std;
     uint32_t turn_atoms;/* ring: a rank holds the box of the rank `turn` places further along these atoms */
     int turn;
-    int alias;          /* lies on the bytes of this buffer (same scope, an in-place result); -1 */
+    int alias;          /* lies on the bytes of this buffer (same scope): an in-place result, or one made when the other is dead; -1 */
     int64_t bytes, offset;
 } hp_buffer;
 
