@@ -151,10 +151,22 @@ static int instance_of(const lowering *w, int node, hp_map *ids)
     return id;
 }
 
-/* The instance to which a step belongs: a node's own, a move's consumer's, a backward node's forward node's. */
+static bool no_larger(const lowering *w, const low_chunk *c, int copy, int than)
+{
+    const hp_copy *a = &c->placed.copy[copy], *b = &c->placed.copy[than];
+    const hp_shape *shape = &w->r->shape[a->tensor];
+    return hp_layout_max_size(&w->p->mesh, &a->layout, shape) <= hp_layout_max_size(&w->p->mesh, &b->layout, shape);
+}
+
+/* The instance to which a step belongs: a node's own, a backward node's forward node's, a move's consumer's; but a move of forward whose result is no larger than
+ * its source belongs to its source, so that what crosses into an instance is kept as it is read there. */
 static int step_instance(const lowering *w, const low_chunk *c, int step, const int *instance)
 {
     const hp_step *s = &c->placed.step[step];
+    if (s->node < 0 && s->phase == HP_P_FWD && no_larger(w, c, s->copy[1], s->copy[0])) {
+        int maker = c->placed.copy[s->copy[0]].step;
+        return maker < 0 ? -1 : step_instance(w, c, maker, instance);
+    }
     int node = s->node >= 0 ? s->node : s->consumer;
     if (node >= 0 && w->r->g->node[node].phase != HP_P_FWD)
         node = w->r->g->node[node].fwd;
