@@ -7,10 +7,11 @@
  *     parameters          |a-b| <= 1e-5 max|p| + lr min(2, |dg| / (sqrt v + eps)), element by
  *                         element, sqrt v the smaller of both sides'; SGD: lr |dg|
  * Every copy that replication makes is compared, so that replicas that drift apart are seen. Router
- * choices are recorded and replayed: where a split run chooses otherwise at a clear margin, that is
- * a failure, at a tie it is counted and the reference's choice taken. When something is apart, both
- * run again with every tensor watched, and the first that differs in the order of the graph is
- * named. Room: session.
+ * choices of the engine are recorded: where they differ from the reference's at a clear margin, that
+ * is a failure; at a tie (margin in logits over the largest: 1e-4 in f32, 2e-2 in bf16) it is
+ * counted, and the reference runs again with the engine's choice. When something is apart, both run
+ * again with every tensor watched, and the first that differs in the order of the graph is named.
+ * Room: session.
  */
 #ifndef HP_SESSION_CHECK_H
 #define HP_SESSION_CHECK_H
