@@ -452,6 +452,15 @@ static int edge_id(const lowering *w, int tensor, int to)
     return tensor * w->r->pp * w->r->vpp + to;
 }
 
+/* Each chunk receives on streams of its own: behind what another chunk waits for, a message would hold its sender's bytes, and with them the frame that
+ * the other chunk's microbatch has to have first. */
+static int recv_stream(lowering *w, const low_chunk *c, int which)
+{
+    char name[32];
+    snprintf(name, sizeof name, w->r->vpp > 1 ? "recv.%c%d" : "recv.%c", which == F ? 'f' : 'b', c->chunk);
+    return low_stream(w, name, true, HP_ROLE_PP);
+}
+
 static void receive(lowering *w, low_chunk *c, int which, hp_tkind kind)
 {
     const hp_graph *g = w->r->g;
@@ -464,7 +473,7 @@ static void receive(lowering *w, low_chunk *c, int which, hp_tkind kind)
         snprintf(name, sizeof name, "%s/recv", t->name);
         int b = new_copy_buffer(w, c, which, i, true), from = w->r->vstage[t->producer];
         w->p->buffer[b].scope = HP_S_FRAME;
-        hp_task *task = low_task(w, tmpl_of(c, which), name, HP_TASK_RECV, low_stream(w, which == F ? "recv.f" : "recv.b", true, HP_ROLE_PP), 0, 1);
+        hp_task *task = low_task(w, tmpl_of(c, which), name, HP_TASK_RECV, recv_stream(w, c, which), 0, 1);
         task->buf[0] = b;
         task->peer = from % w->r->pp;
         task->edge = edge_id(w, k->tensor, c->vstage);
