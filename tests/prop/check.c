@@ -33,19 +33,27 @@ static bool has_reason(const hp_errmsg *e)
 }
 
 /* A gradient that is zero but for rounding (a key bias; queries that see one key), judged by the median of the others, may show its noise. */
-static bool is_noise(const hp_check_report *r)
+static bool vanishes(const hp_check_report *r)
 {
-    return r->worst_size < 1e-3 && r->err_grads < 2e-3;
+    return r->worst_size < 1e-3 && r->err_grads < 2e-2;
 }
 
-/* Small nets lose more of bf16 than the invariant allows large ones. */
-static bool judge(const draw *d, const hp_check_report *r, tally *t)
+/* Rounding alone may do more to an ill-conditioned model than the invariant allows: then one device that runs it must be as far from the reference. */
+static bool is_noise(draw *d, const hp_check_report *r)
 {
-    if (d->bf16)
-        return r->err_loss <= 2e-2 && r->err_grads <= 6e-2 && r->routing_misses == 0;
-    bool noise = is_noise(r);
-    t->noise += !r->ok && noise;
-    return r->ok || (noise && r->err_loss <= r->tol_loss && r->err_params <= r->tol_params && r->routing_misses == 0);
+    hp_errmsg e = {0};
+    hp_check_report one;
+    if (r->routing_misses || r->err_loss > 2e-2 || draw_alone(d, &e) || hp_check(d->graph, d->built.plan, &d->check, &one, &e))
+        return false;
+    return r->err_loss <= fmax(r->tol_loss, 4 * one.err_loss) && r->err_params <= fmax(r->tol_params, 4 * one.err_params) &&
+           (r->err_grads <= fmax(r->tol_grads, 4 * one.err_grads) || vanishes(r));
+}
+
+static bool judge(draw *d, const hp_check_report *r, tally *t)
+{
+    bool noise = !r->ok && is_noise(d, r);
+    t->noise += noise;
+    return r->ok || noise;
 }
 
 static void say_wrong(const draw *d, const hp_check_report *r)
@@ -117,13 +125,13 @@ int main(void)
     }
     double took = seconds() - began;
     int all = t.held + t.wrong;
-    note("%d draws in %.1f s, %.1f ms each; %d refused, %d odd, %d routing ties, %d with a vanishing gradient", all, took, 1e3 * took / (all + !all), t.refused, t.odd,
+    note("%d draws in %.1f s, %.1f ms each; %d refused, %d odd, %d routing ties, %d as far apart as one device is", all, took, 1e3 * took / (all + !all), t.refused, t.odd,
          t.ties, t.noise);
     is_int(t.wrong, 0, "%d random strategies compute what one device computes", all);
     if (one >= 0)
         return done_testing();
     ok(2 * t.odd >= all, "half of them have an uneven, empty or doubly split dimension (%d of %d)", t.odd, all);
     ok(2 * t.refused <= all, "at most a third of the draws was refused, each with a reason (%d of %d)", t.refused, t.refused + all);
-    ok(50 * t.noise <= all + 50, "the noise of vanishing gradients shows in few of them (%d of %d)", t.noise, all);
+    ok(50 * t.noise <= all + 50, "rounding alone is beyond the limits in few of them (%d of %d)", t.noise, all);
     return done_testing();
 }

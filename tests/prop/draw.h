@@ -638,14 +638,14 @@ static __attribute__((unused)) draw *draw_new(uint64_t seed, int64_t number)
     return d;
 }
 
-static hp_err load_strategy(draw *d, hp_errmsg *e)
+static hp_err load_strategy(draw *d, const char *text, hp_errmsg *e)
 {
     char path[] = "/tmp/hp-draw-XXXXXX.lua";
     int fd = mkstemps(path, 4);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (!f)
         bail("no file can be made in /tmp");
-    fputs(hp_str_text(&d->strategy), f);
+    fputs(text, f);
     fclose(f);
     hp_err err = hp_script_strategy(path, d->graph, d->made_cluster, 0, NULL, &d->made_strategy, e);
     unlink(path);
@@ -685,12 +685,29 @@ static __attribute__((unused)) hp_err draw_build(draw *d, hp_errmsg *e)
     if (err)
         return err;
     unsettle(d, d->graph);
-    err = load_strategy(d, e);
+    err = load_strategy(d, hp_str_text(&d->strategy), e);
     if (!err)
         err = hp_build(d->graph, d->made_cluster, d->made_strategy, &d->built, e);
     for (int i = 0; !err && i < 1000 && !has_targets(d); i++)
         d->check.seed++;
     return err;
+}
+
+/* draw_alone replaces the plan by that of one device with the same data. */
+static __attribute__((unused)) hp_err draw_alone(draw *d, hp_errmsg *e)
+{
+    char text[160];
+    hp_built_fini(&d->built);
+    hp_strategy_free(d->made_strategy);
+    hp_cluster_free(d->made_cluster);
+    d->made_strategy = NULL;
+    d->made_cluster = NULL;
+    snprintf(text, sizeof text, "return strategy { mesh = \"dp=1\", batch = { micro = %lld, accum = %lld }, dtype = \"%s\" }", (long long)d->size[W_BATCH],
+             (long long)d->accum, d->bf16 ? "bf16" : "f32");
+    hp_err err = hp_script_cluster("host:1", 0, NULL, &d->made_cluster, e);
+    if (!err)
+        err = load_strategy(d, text, e);
+    return err ? err : hp_build(d->graph, d->made_cluster, d->made_strategy, &d->built, e);
 }
 
 static __attribute__((unused)) void draw_free(draw *d)
