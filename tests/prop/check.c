@@ -109,8 +109,10 @@ static void run(draw *d, tally *t, bool verbose)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    draw_calm(argv);
     int64_t one = number_of("HP_DRAW", -1), seed = number_of("HP_SEED", 1);
     int wanted = (int)number_of("HP_DRAWS", getenv("HP_TEST_LONG") ? 3000 : 300), most = (int)number_of("HP_FAILURES", 5);
     tally t = {0};
