@@ -230,20 +230,6 @@ static void add_instance(walk *w, int entry, int task)
     accesses(w, t, e->frame, id, record);
 }
 
-static bool runs(const hp_task *t, const hp_entry *e)
-{
-    switch (t->when) {
-    case HP_W_FIRST:
-        return e->first;
-    case HP_W_REST:
-        return !e->first;
-    case HP_W_LAST:
-        return e->last;
-    default:
-        return true;
-    }
-}
-
 void hp_expand(const hp_program *p, hp_expansion *x)
 {
     size_t n = (size_t)p->n_streams;
@@ -259,7 +245,7 @@ void hp_expand(const hp_program *p, hp_expansion *x)
     for (int i = 0; i < p->n_entries; i++) {
         const hp_template *tm = &p->tmpl[p->entry[i].tmpl];
         for (int k = 0; k < tm->n_tasks; k++)
-            if (runs(&tm->task[k], &p->entry[i]))
+            if (hp_task_due(&tm->task[k], &p->entry[i]))
                 add_instance(&w, i, k);
     }
     for (int off = 0; off < 2; off++)

@@ -19,20 +19,13 @@ typedef struct span { /* first and last task of a template that names a buffer *
     int birth, death;
 } span;
 
-static int root(const hp_program *p, int b)
-{
-    while (p->buffer[b].alias >= 0)
-        b = p->buffer[b].alias;
-    return b;
-}
-
 static void spans(const hp_program *p, const hp_template *t, span *s)
 {
     for (int i = 0; i < p->n_buffers; i++)
         s[i] = (span){-1, -1};
     for (int i = 0; i < t->n_tasks; i++)
         for (int k = 0; k < t->task[i].n_in + t->task[i].n_out; k++) {
-            int b = t->task[i].buf[k] < 0 ? -1 : root(p, t->task[i].buf[k]);
+            int b = t->task[i].buf[k] < 0 ? -1 : hp_buffer_root(p, t->task[i].buf[k]);
             if (b < 0)
                 continue;
             if (s[b].birth < 0)

@@ -68,7 +68,7 @@ typedef struct lowering {
     hp_price price;
     int cap_buffers, cap_streams;
     int n_tmpl;
-    low_tmpl *tmpl[64];
+    low_tmpl *tmpl[2 + 2 * HP_MAX_CHUNKS];
     int n_chunks;
     low_chunk *chunk;
     low_param *param;         /* by tensor */

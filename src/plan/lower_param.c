@@ -116,8 +116,8 @@ hp_err low_params(lowering *w)
         p->trained = g->tensor[i].kind == HP_T_PARAM && !g->tensor[i].frozen;
         p->home_stage = home_stage(w, i);
         p->home = p->home_stage == w->p->stage;
-        p->gathered = hp_xmalloc(64 * sizeof *p->gathered);
-        memset(p->gathered, 0xff, 64 * sizeof *p->gathered);
+        p->gathered = hp_xmalloc(2 * HP_MAX_CHUNKS * sizeof *p->gathered);
+        memset(p->gathered, 0xff, 2 * HP_MAX_CHUNKS * sizeof *p->gathered);
         p->unit = unit_of(w, g->tensor[i].name);
         make_states(w, i);
     }

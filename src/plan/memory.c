@@ -20,13 +20,6 @@ typedef struct space {
     int death;
 } space;
 
-static int root(const hp_program *p, int b)
-{
-    while (p->buffer[b].alias >= 0)
-        b = p->buffer[b].alias;
-    return b;
-}
-
 /* Collects the lives of one scope's buffers over the tasks of up to two templates in turn. */
 static int lives(const hp_program *p, hp_scope scope, const hp_template *const *t, int n_tmpl, life *out, int *slot)
 {
@@ -36,7 +29,7 @@ static int lives(const hp_program *p, hp_scope scope, const hp_template *const *
             const hp_task *task = &t[k]->task[i];
             for (int j = 0; j < task->n_in + task->n_out; j++)
                 for (int b = task->buf[j]; b >= 0; b = p->buffer[b].route) {
-                    int r = root(p, b);
+                    int r = hp_buffer_root(p, b);
                     if (p->buffer[r].scope != scope || p->buffer[r].tier != HP_TIER_HBM)
                         continue;
                     if (slot[r] < 0) {
@@ -124,7 +117,7 @@ void low_addresses(hp_program *p)
             p->scope_bytes[HP_S_FRAME] = top;
     }
     for (int i = 0; i < p->n_buffers; i++)
-        p->buffer[i].offset = p->buffer[root(p, i)].offset;
+        p->buffer[i].offset = p->buffer[hp_buffer_root(p, i)].offset;
     free(l);
     free(slot);
 }

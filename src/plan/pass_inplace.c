@@ -10,13 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int root(const hp_program *p, int b)
-{
-    while (p->buffer[b].alias >= 0)
-        b = p->buffer[b].alias;
-    return b;
-}
-
 static bool same_box(const hp_buffer *a, const hp_buffer *b)
 {
     hp_layout x = a->layout, y = b->layout;
@@ -42,7 +35,7 @@ static void find_ends(const hp_program *p, const hp_template *t, int *first, int
     for (int i = 0; i < t->n_tasks; i++)
         for (int k = 0; k < t->task[i].n_in + t->task[i].n_out; k++)
             for (int b = t->task[i].buf[k]; b >= 0; b = p->buffer[b].route) {
-                int r = root(p, b);
+                int r = hp_buffer_root(p, b);
                 if (first[r] < 0)
                     first[r] = i;
                 last[r] = i;
@@ -53,14 +46,14 @@ static void share(hp_program *p, const hp_task *t, int at, int in, int out, cons
 {
     if (in < 0 || out < 0)
         return;
-    int a = root(p, in);
+    int a = hp_buffer_root(p, in);
     hp_buffer *b = &p->buffer[out];
     if (a == out || b->alias >= 0 || b->scope != HP_S_RUN || p->buffer[a].scope != HP_S_RUN || b->tier != p->buffer[a].tier)
         return;
     if (last[a] != at || first[out] != at || !same_box(&p->buffer[a], b))
         return;
     for (int k = 0, uses = 0; k < t->n_in; k++) { /* the same bytes as two inputs may not be overwritten */
-        uses += t->buf[k] >= 0 && root(p, t->buf[k]) == a;
+        uses += t->buf[k] >= 0 && hp_buffer_root(p, t->buf[k]) == a;
         if (uses > 1)
             return;
     }

@@ -88,6 +88,27 @@ int64_t hp_buffer_address(const hp_program *p, int buffer, int frame)
     return b->tier == HP_TIER_HBM ? scope_base(p, b->scope, frame) + b->offset : b->offset;
 }
 
+int hp_buffer_root(const hp_program *p, int buffer)
+{
+    while (p->buffer[buffer].alias >= 0)
+        buffer = p->buffer[buffer].alias;
+    return buffer;
+}
+
+bool hp_task_due(const hp_task *t, const hp_entry *e)
+{
+    switch (t->when) {
+    case HP_W_FIRST:
+        return e->first;
+    case HP_W_REST:
+        return !e->first;
+    case HP_W_LAST:
+        return e->last;
+    default:
+        return true;
+    }
+}
+
 /* The rank `turn` places further than `rank` along the atoms of a mask, taken as one ring. */
 static int turned(const hp_mesh *m, int rank, uint32_t atoms, int turn)
 {

@@ -141,6 +141,12 @@ int64_t hp_program_arena(const hp_program *p);
 /* hp_buffer_address returns the offset of a buffer in the device's arena for a frame (ignored outside HP_S_FRAME). */
 int64_t hp_buffer_address(const hp_program *p, int buffer, int frame);
 
+/* hp_buffer_root follows aliases to the buffer whose bytes `buffer` lies on. */
+int hp_buffer_root(const hp_program *p, int buffer);
+
+/* hp_task_due says whether a task of a template runs in one of its schedule entries. */
+bool hp_task_due(const hp_task *t, const hp_entry *e);
+
 /* hp_buffer_box returns what `rank` holds of the buffer's tensor: its layout's box, turned along the ring. */
 hp_box hp_buffer_box(const hp_program *p, int buffer, int rank);
 

@@ -7,12 +7,8 @@
 int hp_task_runs(const hp_program *p, int tmpl, const hp_task *t)
 {
     int n = 0;
-    for (int i = 0; i < p->n_entries; i++) {
-        const hp_entry *e = &p->entry[i];
-        bool runs = t->when == HP_W_ALWAYS || (t->when == HP_W_FIRST && e->first) || (t->when == HP_W_REST && !e->first) ||
-                    (t->when == HP_W_LAST && e->last);
-        n += e->tmpl == tmpl && runs;
-    }
+    for (int i = 0; i < p->n_entries; i++)
+        n += p->entry[i].tmpl == tmpl && hp_task_due(t, &p->entry[i]);
     return n;
 }
 

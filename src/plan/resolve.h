@@ -18,6 +18,8 @@
 #include "plan/plan.h"
 #include "plan/strategy.h"
 
+enum { HP_MAX_CHUNKS = 31 }; /* chunks a stage: its templates are I, O and two a chunk */
+
 /* hp_param_state is the splits of a parameter's four layouts; which atoms an accumulator is partial over follows from placement. */
 typedef struct hp_param_state {
     hp_layout compute, store, accumulate, optimizer;

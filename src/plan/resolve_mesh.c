@@ -237,6 +237,8 @@ hp_err hp_resolve_mesh(hp_resolved *r, hp_errmsg *e)
     }
     r->pp = pp_of[0];
     r->vpp = s->pipeline.vpp > 0 && r->pp > 1 ? s->pipeline.vpp : 1;
+    if (r->vpp > HP_MAX_CHUNKS)
+        return hp_fail(e, HP_EINFEASIBLE, "vpp=%d: a stage has at most %d chunks", r->vpp, HP_MAX_CHUNKS);
     const char *factor_axis = NULL;
     int outer = 0, n_factors = head_factor(r, &views[0], &factor_axis, &outer);
     if (n_factors)

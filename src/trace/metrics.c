@@ -218,20 +218,6 @@ void hp_metrics_fill(const hp_plan *p, const hp_expansion *x, const hp_step_trac
 /* --- flops
  * ------------------------------------------------------------------------------------------------- */
 
-static bool runs_in(const hp_task *t, const hp_entry *e)
-{
-    switch (t->when) {
-    case HP_W_FIRST:
-        return e->first;
-    case HP_W_REST:
-        return !e->first;
-    case HP_W_LAST:
-        return e->last;
-    default:
-        return true;
-    }
-}
-
 /* Matmul flops of a task on all ranks together. Of very many ranks the first and the last stand for
  * all: exact where boxes are even, since work then depends linearly on the place along an axis, if
  * at all (causal attention over a split sequence). */
@@ -257,7 +243,7 @@ static void add_template_flops(const hp_program *p, int tmpl, double *executed, 
             continue;
         int times = 0;
         for (int i = 0; i < p->n_entries; i++)
-            times += p->entry[i].tmpl == tmpl && runs_in(t, &p->entry[i]);
+            times += p->entry[i].tmpl == tmpl && hp_task_due(t, &p->entry[i]);
         double flops = times ? times * task_flops(p, t) : 0;
         *executed += flops;
         *recompute += t->recompute ? flops : 0;
