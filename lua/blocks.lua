@@ -75,12 +75,12 @@ function B.mla(x, cfg)
   end
   local latent = rmsnorm("kv_norm", linear("kv_down", x, "embed -> kv_rank"), cfg.eps)
   local k_rope = linear("k_rope", x, "embed -> rope")
-  local q_nope, q_rope, k_nope, v = scope("up", function()
-    return linear("q_nope", q, from .. " -> heads nope"), linear("q_rope", q, from .. " -> heads rope"),
-      linear("k", latent, "kv_rank -> kv_heads nope"), linear("v", latent, "kv_rank -> kv_heads v_head")
+  local whole_q, whole_k, v = scope("up", function() -- all that attention reads comes from the latents: what recomputing `up` makes anew
+    local q_nope, q_rope = linear("q_nope", q, from .. " -> heads nope"), linear("q_rope", q, from .. " -> heads rope")
+    local k_nope, values = linear("k", latent, "kv_rank -> kv_heads nope"), linear("v", latent, "kv_rank -> kv_heads v_head")
+    return w.concat("whole_q", { q_nope, w.rope(q_rope, cfg.rope_theta) }, "qk"),
+      w.concat("whole_k", { k_nope, w.rope(k_rope, cfg.rope_theta) }, "qk"), values
   end)
-  local whole_q = w.concat("q", { q_nope, w.rope(q_rope, cfg.rope_theta) }, "qk")
-  local whole_k = w.concat("k", { k_nope, w.rope(k_rope, cfg.rope_theta) }, "qk")
   local o = w.attend("core", whole_q, whole_k, v, { causal = true })
   return linear("o", o, "heads v_head -> embed", { std = out_std(cfg) })
 end

@@ -203,10 +203,11 @@ local function states(t)
   return s
 end
 
--- Megatron's names of what is recomputed.
+-- Megatron's names of what is recomputed. Of some the results are discarded too (its CheckpointWithoutOutput).
 local SELECTIVE = {
-  core_attn = "**.core", mlp = "layers.*.mlp", layernorm = "layers.*.norm*", moe = "layers.*.moe", moe_act = "**.moe.act",
-  mla_up_proj = "**.mla.up", shared_experts = "**.moe.shared",
+  core_attn = { "**.core", "inside" }, mlp = { "layers.*.mlp", "inside" }, moe = { "layers.*.moe", "inside" },
+  shared_experts = { "**.moe.shared", "inside" }, layernorm = { "layers.*.norm*", "discard" }, moe_act = { "**.moe.act", "discard" },
+  mla_up_proj = { "**.mla.up", "discard" },
 }
 
 local function recompute(t)
@@ -216,7 +217,7 @@ local function recompute(t)
   local list = {}
   if what == "selective" then
     for name in (rest == "" and "core_attn" or rest):gmatch("[^+]+") do
-      list[#list + 1] = { SELECTIVE[one_of("recompute=selective:", name, common.keys_of(SELECTIVE))], "inside" }
+      list[#list + 1] = SELECTIVE[one_of("recompute=selective:", name, common.keys_of(SELECTIVE))]
     end
     return list
   end

@@ -228,7 +228,7 @@ local function compile_recompute(list)
   for i, entry in ipairs(list_of(list, "recompute", {})) do
     local where = "recompute[" .. i .. "]"
     local glob = glob_of(list_of(entry, where)[1], where)
-    if entry[2] == nil then bad(where .. ": { \"" .. glob .. "\", \"inside\" | \"none\" | \"per-child\" | operations }") end
+    if entry[2] == nil then bad(where .. ": { \"" .. glob .. "\", \"inside\" | \"discard\" | \"none\" | \"per-child\" | operations }") end
     strategy_rule("recompute", glob, "what", type(entry[2]) == "table" and table.concat(entry[2], "+") or text_of(entry[2], where))
   end
 end

@@ -1,8 +1,8 @@
 /* lower_chunk.c -- F and B of one chunk, from its placement.
  *
  * Every copy that B reads and F made is either *saved* (its buffer lives in the frame) or made *again* in B: it is made again when the recompute rules put its maker
- * into an instance of a module ("layers.3") and every reader in B belongs to the same instance; what crosses into an instance is saved. Steps are emitted on demand: a
- * step that is run again drags in what it reads. Integer choices (routing) are always saved.
+ * into an instance of a module ("layers.3") and every reader in B belongs to the same instance, or where the results of that instance are discarded too; what crosses
+ * into an instance is saved. Steps are emitted on demand: a step that is run again drags in what it reads. Integer choices (routing) are always saved.
  */
 #include "plan/lower.h"
 
@@ -120,19 +120,30 @@ static void join_uniform(const char *root, int n, char *found, size_t size)
     snprintf(found, size, "%.*s.%d+%d", dot ? (int)(dot - root) : (int)strlen(root), root, layer / n * n, n);
 }
 
-/* The recompute instance of a forward node, -1 when it is not recomputed. The last rule that covers it wins. */
-static int instance_of(const lowering *w, int node, hp_map *ids)
+/* As instance_root for a node or what its result answers to ("layers.0.moe.act"). */
+static bool recompute_root(const lowering *w, const char *glob, const hp_node *n, char *buf, size_t size)
+{
+    if (instance_root(glob, n->name, buf, size))
+        return true;
+    const char *alias = w->r->g->tensor[n->arg[n->n_in]].alias;
+    snprintf(buf, size, "%s", n->name);
+    return alias && hp_glob_match(glob, alias);
+}
+
+/* The recompute instance of a forward node, -1 when it is not recomputed, and whether its results are discarded. The last rule that covers it wins. */
+static int instance_of(const lowering *w, int node, hp_map *ids, bool *discards)
 {
     const hp_node *n = &w->r->g->node[node];
     const char *op = w->r->g->ops[n->kind]->name;
     char root[256], found[320] = "";
     for (int i = 0; i < w->r->s->recompute.n; i++) {
         const hp_rule *u = &w->r->s->recompute.rule[i];
-        if (!instance_root(u->glob, n->name, root, sizeof root))
+        bool listed = names_op(u->value, op), discard = !strcmp(u->value, "discard");
+        if (!recompute_root(w, u->glob, n, root, sizeof root))
             continue;
         if (!strcmp(u->value, "none")) {
             *found = 0;
-        } else if (!strcmp(u->value, "inside")) {
+        } else if (discard || !strcmp(u->value, "inside")) {
             snprintf(found, sizeof found, "%s", root);
         } else if (!strcmp(u->value, "per-child")) {
             size_t k = strlen(root);
@@ -140,9 +151,12 @@ static int instance_of(const lowering *w, int node, hp_map *ids)
             snprintf(found, sizeof found, "%s.%.*s", root, (int)strcspn(rest, "."), rest);
         } else if (!strncmp(u->value, "uniform:", 8)) {
             join_uniform(root, atoi(u->value + 8), found, sizeof found);
-        } else if (names_op(u->value, op)) {
+        } else if (listed) {
             snprintf(found, sizeof found, "%s", n->name);
+        } else {
+            continue;
         }
+        *discards = listed || discard;
     }
     if (!*found)
         return -1;
@@ -188,32 +202,59 @@ static bool always_saved(const lowering *w, const hp_copy *k)
     return w->r->g->tensor[k->tensor].dtype == HP_I32;
 }
 
+/* What the recompute rules say of a chunk's forward nodes. */
+typedef struct regime {
+    int *instance; /* by node, -1 */
+    bool *discards;
+} regime;
+
+static regime find_regime(const lowering *w, const low_chunk *c)
+{
+    const hp_graph *g = w->r->g;
+    regime m = {hp_xmalloc((size_t)g->n_nodes * sizeof *m.instance), hp_xcalloc((size_t)g->n_nodes, sizeof *m.discards)};
+    hp_map ids = {0};
+    for (int i = 0; i < g->n_nodes; i++)
+        m.instance[i] = w->r->s->recompute.n && here(w, c, i) && g->node[i].phase == HP_P_FWD ? instance_of(w, i, &ids, &m.discards[i]) : -1;
+    hp_map_fini(&ids);
+    return m;
+}
+
+/* Whether what a step makes is the result, moved or not, of a node whose results are discarded. */
+static bool is_discarded(const lowering *w, const low_chunk *c, int step, const regime *m)
+{
+    const hp_step *s = &c->placed.step[step];
+    if (s->node >= 0)
+        return m->discards[s->node];
+    int maker = c->placed.copy[s->copy[0]].step;
+    return maker >= 0 && step_instance(w, c, maker, m->instance) == step_instance(w, c, step, m->instance) && is_discarded(w, c, maker, m);
+}
+
+/* Values that F makes and B may read. */
+static bool is_made_forward(const lowering *w, const hp_copy *k)
+{
+    hp_tkind kind = w->r->g->tensor[k->tensor].kind;
+    return k->phase == HP_P_FWD && kind != HP_T_PARAM && kind != HP_T_BUFFER && kind != HP_T_INPUT && kind != HP_T_STEP;
+}
+
 /* Walks copies from last to first, so that the readers of a copy (also those in steps that run again) are known when it is judged. */
 static void judge_copies(lowering *w, low_chunk *c)
 {
-    const hp_graph *g = w->r->g;
     const hp_placement *p = &c->placed;
-    int *instance = hp_xmalloc((size_t)g->n_nodes * sizeof *instance), *by = hp_xmalloc((size_t)p->n_copies * sizeof *by);
-    hp_map ids = {0};
-    for (int i = 0; i < g->n_nodes; i++)
-        instance[i] = w->r->s->recompute.n && here(w, c, i) && g->node[i].phase == HP_P_FWD ? instance_of(w, i, &ids) : -1;
+    regime m = find_regime(w, c);
+    int *by = hp_xmalloc((size_t)p->n_copies * sizeof *by);
     for (int i = 0; i < p->n_copies; i++)
         by[i] = NOT_USED;
     for (int s = 0; s < p->n_steps; s++)
         for (int k = 0; p->step[s].phase != HP_P_FWD && k < n_inputs(w, &p->step[s]); k++)
             if (p->step[s].copy[k] >= 0)
-                use(&by[p->step[s].copy[k]], step_instance(w, c, s, instance));
+                use(&by[p->step[s].copy[k]], step_instance(w, c, s, m.instance));
     for (int i = p->n_copies - 1; i >= 0; i--) {
         const hp_copy *k = &p->copy[i];
-        bool route = false;
-        hp_tkind kind = g->tensor[k->tensor].kind;
-        if (always_saved(w, k) && kind == HP_T_ACT && k->phase == HP_P_FWD)
-            route = true;
-        if (k->phase != HP_P_FWD || (by[i] == NOT_USED && !route) || kind == HP_T_PARAM || kind == HP_T_BUFFER || kind == HP_T_INPUT ||
-            kind == HP_T_STEP)
+        bool route = always_saved(w, k) && w->r->g->tensor[k->tensor].kind == HP_T_ACT;
+        if (!is_made_forward(w, k) || (by[i] == NOT_USED && !route))
             continue;
-        int made = k->step < 0 ? -1 : step_instance(w, c, k->step, instance);
-        if (made < 0 || by[i] != made || route) {
+        int made = k->step < 0 ? -1 : step_instance(w, c, k->step, m.instance);
+        if (made < 0 || route || (by[i] != made && !is_discarded(w, c, k->step, &m))) {
             c->saved[i] = true;
             continue;
         }
@@ -222,9 +263,9 @@ static void judge_copies(lowering *w, low_chunk *c)
             if (p->step[k->step].copy[j] >= 0)
                 use(&by[p->step[k->step].copy[j]], made);
     }
-    free(instance);
+    free(m.instance);
+    free(m.discards);
     free(by);
-    hp_map_fini(&ids);
 }
 
 /* --- emission ------------------------------------------------------------------------------------------------------ */

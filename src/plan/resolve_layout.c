@@ -353,13 +353,13 @@ static hp_err check_globs(hp_resolved *r, const hp_rules *rules, const char *lis
     return HP_OK;
 }
 
-/* What a recompute rule may say: inside, per-child, none, uniform:N, or operations joined by +. */
+/* What a recompute rule may say: inside, discard, per-child, none, uniform:N, or operations joined by +. */
 static hp_err check_recompute(hp_resolved *r, hp_errmsg *e)
 {
     const hp_graph *g = r->g;
     for (int i = 0; i < r->s->recompute.n; i++) {
         const char *what = r->s->recompute.rule[i].value;
-        if (!strcmp(what, "inside") || !strcmp(what, "per-child") || !strcmp(what, "none") ||
+        if (!strcmp(what, "inside") || !strcmp(what, "discard") || !strcmp(what, "per-child") || !strcmp(what, "none") ||
             (!strncmp(what, "uniform:", 8) && atoi(what + 8) > 0))
             continue;
         char word[160];
@@ -370,7 +370,7 @@ static hp_err check_recompute(hp_resolved *r, hp_errmsg *e)
                 known = g->node[k].phase == HP_P_FWD && !strcmp(g->ops[g->node[k].kind]->name, op);
             if (!known)
                 return hp_fail(e, hp_resolve_bad(r),
-                               "recompute of %s: \"%s\" is neither inside, per-child, none, uniform:N nor an operation of %s",
+                               "recompute of %s: \"%s\" is neither inside, discard, per-child, none, uniform:N nor an operation of %s",
                                r->s->recompute.rule[i].glob, op, g->name);
         }
     }

@@ -115,7 +115,7 @@ static hp_err fill_star(const hp_resolved *r, view *v, const char *text, int64_t
                    (long long)known, r->cluster->spec, (long long)n, (long long)below);
 }
 
-/* Cuts the pipeline axis off a view; it must stand first. */
+/* Cuts the pipeline axis off a view; it must stand first. A stage of one device keeps a mesh of one axis. */
 static hp_err cut_pipeline(view *v, const char *text, const char *over, int *pp, hp_errmsg *e)
 {
     for (int i = 0; over && i < v->n; i++) {
@@ -128,6 +128,8 @@ static hp_err cut_pipeline(view *v, const char *text, const char *over, int *pp,
         *pp = (int)v->axis[i].size;
         v->n--;
         memmove(v->axis + i, v->axis + i + 1, (size_t)(v->n - i) * sizeof *v->axis);
+        if (!v->n)
+            v->axis[v->n++] = (axis_size){"dp", 1};
         return HP_OK;
     }
     return HP_OK;

@@ -202,16 +202,27 @@ static const char *near_unit(hp_resolved *r, const units *u, const char *word)
     return hp_near(word, name, u->n);
 }
 
-/* Sums and products that a script wrote between modules have names that nobody knows: such a unit stands with the last of what it reads. */
-static void follow_inputs(const hp_resolved *r, units *u)
+static bool is_glue(const hp_graph *g, const hp_node *n)
+{
+    static const char *const ops[] = {"add", "mul", "scale", "dropout"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (!strcmp(g->ops[n->kind]->name, ops[i]))
+            return true;
+    return false;
+}
+
+/* Sums and products that a script wrote between modules have names that nobody knows: a unit of nothing else stands with the last of what it reads. */
+static void follow_inputs(hp_resolved *r, units *u)
 {
     const hp_graph *g = r->g;
+    bool *named = hp_arena_alloc(&r->arena, (size_t)u->n * sizeof *named);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (u->of_node[i] >= 0 && !is_glue(g, &g->node[i]))
+            named[u->of_node[i]] = true;
     for (int i = 0; i < g->n_nodes; i++) {
         int id = u->of_node[i], v = -1;
         const hp_node *n = &g->node[i];
-        const char *op = g->ops[n->kind]->name;
-        bool glue = !strcmp(op, "add") || !strcmp(op, "mul") || !strcmp(op, "scale") || !strcmp(op, "dropout");
-        if (id < 0 || u->unit[id].vstage >= 0 || !glue)
+        if (id < 0 || named[id] || u->unit[id].vstage >= 0)
             continue;
         for (int k = 0; k < n->n_in; k++) {
             int made = n->arg[k] < 0 ? -1 : g->tensor[n->arg[k]].producer;

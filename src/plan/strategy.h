@@ -54,7 +54,7 @@ typedef struct hp_strategy {
         int64_t global, micro, accum;        /* sequences; 0 = derived */
         const char *normalise;               /* "tokens" */
     } batch;
-    hp_rules recompute;                      /* key "what": inside | none | per-child | op names */
+    hp_rules recompute;                      /* key "what": inside | discard | none | per-child | uniform:N | op names */
     struct {
         bool grads, params, pp, cp, ep;
         int64_t bucket_bytes;                /* gradient bucket, 0 = one tensor each */

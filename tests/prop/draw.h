@@ -524,7 +524,7 @@ static void put_pipeline(draw *d)
 static void put_recompute(draw *d)
 {
     static const char *const globs[] = {"layers.*", "layers.*.mlp", "layers.*.norm*", "**.core", "layers[0::2]", "**.moe", "**.mla.up", "layers.0", "**.act"};
-    static const char *const what[] = {"inside", "inside", "inside", "per-child", "none", "linear+attention", "attention", "linear", "uniform:2"};
+    static const char *const what[] = {"inside", "discard", "inside", "per-child", "none", "linear+attention", "attention", "linear", "uniform:2"};
     if (!chance(d, 45))
         return;
     hp_str_add(&d->strategy, "  recompute = {");

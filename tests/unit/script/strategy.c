@@ -103,7 +103,7 @@ static void shorthand(void)
     says("recompute=full:block:2", dense, "recompute layers[0:2] what = inside\n");
     says("recompute=selective", dense, "recompute **.core what = inside\n");
     says("recompute=selective:mlp+layernorm", dense,
-         "recompute layers.*.mlp what = inside\nrecompute layers.*.norm* what = inside\n");
+         "recompute layers.*.mlp what = inside\nrecompute layers.*.norm* what = discard\n");
     says("overlap=dp,zero=3", dense, "overlap.grads 1\noverlap.params 1\noverlap.params.ahead 1\n");
     says("offload=auto", dense, "offload ** want = auto\n");
     says("cap=1.25,imbalance=1.5", moe, "moe.routing 1.25\nmoe.headroom 2\nmoe.imbalance 1.5\n");
