@@ -40,6 +40,14 @@ static hp_err axes_size(const hp_resolved *r, const char *axes, int64_t *n, hp_e
     return err;
 }
 
+/* With uneven splits a microbatch may have fewer sequences than its ranks have room for (2 on dp=3), as long as all microbatches have as many. */
+static void shrink_microbatch(hp_resolved *r)
+{
+    int64_t n = r->s->batch.accum > 0 ? r->s->batch.accum : (r->global + r->batch - 1) / r->batch;
+    if (r->s->uneven && r->global % n == 0 && r->global / n < r->batch)
+        r->batch = r->global / n;
+}
+
 static hp_err resolve_batch(hp_resolved *r, hp_errmsg *e)
 {
     const hp_strategy *s = r->s;
@@ -51,6 +59,8 @@ static hp_err resolve_batch(hp_resolved *r, hp_errmsg *e)
     r->batch = mbs * dp;
     int64_t accum = s->batch.accum > 0 ? s->batch.accum : 1;
     r->global = s->batch.global > 0 ? s->batch.global : r->batch * accum;
+    if (r->global % r->batch)
+        shrink_microbatch(r);
     if (r->global % r->batch) {
         int64_t low = r->global / r->batch * r->batch, high = low + r->batch;
         return hp_fail(e, HP_EINFEASIBLE,
