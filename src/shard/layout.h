@@ -74,7 +74,7 @@ typedef struct hp_box {
     int64_t lo[HP_MAX_DIMS], hi[HP_MAX_DIMS];
 } hp_box;
 
-/* hp_mesh_build makes a mesh from views. `spec[i]` is "pp=2,dp=4,tp=2" (outer to inner, product = n_ranks each), view names are
+/* hp_mesh_build makes a mesh from views. `spec[i]` is "pp=2,dp=4,tp=2" (outer to inner, product = n_ranks each; "" = one rank), view names are
  * `view[i]` ("" for the first). Axes of equal name in two views must have equal groups. `factor` (may be NULL) asks that axis
  * factor_axis[j] of the main view be cut into outer x inner with outer = factor[j]. HP_EINFEASIBLE names two axes without a common refinement. */
 hp_err hp_mesh_build(hp_mesh *m, int n_views, const char *const *view, const char *const *spec,

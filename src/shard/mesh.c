@@ -87,7 +87,7 @@ static hp_err parse_view(hp_mesh *m, const char *view, const char *spec, hp_errm
         return hp_fail(e, HP_EINPUT, "view name \"%s\" is longer than %zu letters", view,
                        sizeof m->axis[0].view - 1);
     int64_t product = 1;
-    for (const char *p = spec;;) {
+    for (const char *p = spec; *spec;) {
         hp_err err = parse_axis(m, view, spec, &p, e);
         if (err)
             return err;
@@ -106,7 +106,7 @@ static hp_err parse_view(hp_mesh *m, const char *view, const char *spec, hp_errm
             return hp_fail(e, HP_EINPUT, "mesh \"%s\": expected \",\" at \"%s\"", spec, p);
         p++;
     }
-    if (first == 0)
+    if (m->n_ranks == 0)
         m->n_ranks = (int)product;
     else if (product != m->n_ranks)
         return hp_fail(e, HP_EINFEASIBLE, "view \"%s\" (%s) has %lld ranks, the main mesh has %d",
