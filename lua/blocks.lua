@@ -147,7 +147,7 @@ function B.layer(cfg, mixer, feed)
     local mixed = after("norm1_post", scope(mixer_name, mixer, n1, cfg))
     if cfg.parallel then
       local fed = w.dropout(scope(feed_name, feed_fn, cfg.parallel == "two norms" and norm("norm2", x, cfg) or n1, cfg), cfg.dropout)
-      local y = x + mixed + fed
+      local y = x + (mixed + fed) -- in this order one reduction serves both where they are partial
       w.name("resid", mixed, fed, y)
       return y
     end
