@@ -39,7 +39,7 @@ typedef struct draw {
     hp_override over[DRAW_OVER];
     char text[DRAW_OVER][2][32];
     int64_t size[N_WORDS], kv, layers, packed; /* size[W_HEADS]: query heads; 0: the model lacks it */
-    bool mla, moe, tied, gated, bf16;
+    bool mla, moe, tied, gated, bf16, uneven;
     hp_train train;
     /* the mesh */
     int n_axes, pp, vpp, ranks; /* axes and ranks inside a stage */
@@ -477,8 +477,10 @@ static void put_batch(draw *d)
     d->accum = d->pp > 1 ? one_of(d, 1, 2, 3, 4) : one_of(d, 1, 1, 2, 3);
     if (d->vpp > 1)
         d->accum = d->pp * one_of(d, 1, 1, 2);
-    d->size[W_BATCH] = d->batch * split_size(d, W_BATCH);
-    hp_str_add(&d->strategy, "  batch = { micro = %lld, accum = %lld },\n", (long long)d->batch, (long long)d->accum);
+    int64_t room = d->batch * split_size(d, W_BATCH);
+    d->size[W_BATCH] = d->uneven && room > 1 && chance(d, 25) ? between(d, 1, (int)room - 1) : room; /* fewer sequences than room, or ranks */
+    hp_str_add(&d->strategy, "  batch = { micro = %lld, accum = %lld, global = %lld },\n", (long long)d->batch, (long long)d->accum,
+               (long long)(d->size[W_BATCH] * d->accum));
 }
 
 /* Layers a stage in one of the three ways to say it; some stages may have none. */
@@ -585,6 +587,7 @@ static void draw_strategy(draw *d)
     bool etp = false, views = false;
     hp_str *s = &d->strategy;
     d->vpp = d->pp > 1 && d->layers >= 2 && chance(d, 35) ? 2 : 1;
+    d->uneven = chance(d, 85);
     hp_str_add(s, "return strategy {\n");
     put_mesh(d);
     views = d->moe && chance(d, 55) && put_views(d, &etp);
@@ -604,7 +607,7 @@ static void draw_strategy(draw *d)
     put_cuts(d);
     if (d->bf16)
         hp_str_add(s, "  dtype = \"bf16\",\n");
-    if (chance(d, 85))
+    if (d->uneven)
         hp_str_add(s, "  uneven = true,\n");
     hp_str_add(s, "}\n");
 }
