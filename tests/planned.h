@@ -133,7 +133,7 @@ static __attribute__((unused)) traffic traffic_of(const planned *p, int program,
         for (int j = 0; j < g->tmpl[k].n_tasks && strchr(templates, letter[g->tmpl[k].kind]); j++) {
             const hp_task *t = &g->tmpl[k].task[j];
             char name[64];
-            if (t->kind != HP_TASK_COLL || t->coll != kind || (*axis && strcmp(hp_mesh_name(&g->mesh, t->atoms, name, sizeof name), axis)))
+            if (t->kind != HP_TASK_COLL || t->coll != kind || (*axis && strcmp(hp_coll_axis_name(g, t, name, sizeof name), axis)))
                 continue;
             int runs = hp_task_runs(g, k, t);
             sum.n += runs;

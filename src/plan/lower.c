@@ -91,14 +91,16 @@ static int role_of(const hp_mesh *m, uint32_t atoms)
     return a ? a->role : HP_ROLE_OTHER;
 }
 
-int low_comm_stream(lowering *w, uint32_t atoms)
+/* The stream of a collective, 0 when transfers of its role are not to overlap. */
+static int comm_stream(lowering *w, const hp_task *t)
 {
     char name[64];
-    int role = role_of(&w->p->mesh, atoms);
+    const hp_axis *a = hp_coll_axis(w->p, t);
+    int role = a ? a->role : role_of(&w->p->mesh, t->atoms);
     const hp_strategy *s = w->r->s;
     bool async = role == HP_ROLE_TP || role == HP_ROLE_DP || (role == HP_ROLE_CP && s->overlap.cp) ||
                  (role == HP_ROLE_EP && s->overlap.ep);
-    return async ? low_stream(w, hp_mesh_name(&w->p->mesh, atoms, name, sizeof name), true, role) : 0;
+    return async ? low_stream(w, hp_coll_axis_name(w->p, t, name, sizeof name), true, role) : 0;
 }
 
 hp_task *low_task(lowering *w, low_tmpl *t, const char *name, hp_task_kind kind, int stream, int n_in, int n_out)
@@ -133,13 +135,13 @@ void low_attrs(lowering *w, hp_task *t, const hp_node *n)
 hp_task *low_coll(lowering *w, low_tmpl *t, const char *name, hp_coll kind, uint32_t atoms, int n, const int *src, const int *dst,
                   const char *why)
 {
-    int stream = kind == HP_COLL_SLICE ? 0 : low_comm_stream(w, atoms);
-    hp_task *k = low_task(w, t, name, HP_TASK_COLL, stream, n, n);
+    hp_task *k = low_task(w, t, name, HP_TASK_COLL, 0, n, n);
     k->coll = kind;
     k->atoms = atoms;
     k->why = why;
     memcpy(k->buf, src, (size_t)n * sizeof *src);
     memcpy(k->buf + n, dst, (size_t)n * sizeof *dst);
+    k->stream = kind == HP_COLL_SLICE ? 0 : comm_stream(w, k);
     return k;
 }
 

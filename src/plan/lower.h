@@ -91,9 +91,8 @@ typedef struct lowering {
 int low_buffer(lowering *w, const char *name, int tensor, hp_dtype t, const hp_shape *shape, const hp_layout *l, hp_bkind kind,
                hp_scope scope);
 
-/* low_stream returns the stream called `name`, adding it; low_comm_stream the one of a group of atoms, the compute stream when transfers of its role are not to overlap. */
+/* low_stream returns the stream called `name`, adding it. */
 int low_stream(lowering *w, const char *name, bool comm, int role);
-int low_comm_stream(lowering *w, uint32_t atoms);
 
 /* low_task appends a task with room for n_in + n_out operands (all -1) and returns it; valid until the next call on the same template. The name is made unique. */
 hp_task *low_task(lowering *w, low_tmpl *t, const char *name, hp_task_kind kind, int stream, int n_in, int n_out);

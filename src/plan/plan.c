@@ -1,6 +1,7 @@
 /* plan.c -- names, addresses and sizes. The order of scopes in an arena is written once, in scope_base. */
 #include "plan/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,46 @@ bool hp_task_due(const hp_task *t, const hp_entry *e)
     default:
         return true;
     }
+}
+
+static uint32_t axis_mask(const hp_axis *a)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < a->n; i++)
+        mask |= 1u << a->atom[i];
+    return mask;
+}
+
+static bool moves_rows(const hp_program *p, const hp_task *t)
+{
+    for (int i = 0; i < t->n_in + t->n_out; i++)
+        if (t->buf[i] >= 0 && p->buffer[t->buf[i]].route >= 0)
+            return true;
+    return false;
+}
+
+const hp_axis *hp_coll_axis(const hp_program *p, const hp_task *t)
+{
+    const hp_mesh *m = &p->mesh;
+    const hp_axis *best = NULL;
+    bool rows = moves_rows(p, t);
+    for (int i = 0; i < m->n_axes; i++) {
+        const hp_axis *a = &m->axis[i];
+        bool holds = (t->atoms & ~axis_mask(a)) == 0;
+        bool experts = best && rows && a->size == best->size && a->role == HP_ROLE_EP && best->role != HP_ROLE_EP;
+        if (holds && (!best || a->size < best->size || experts))
+            best = a;
+    }
+    return best;
+}
+
+char *hp_coll_axis_name(const hp_program *p, const hp_task *t, char *buf, size_t n)
+{
+    const hp_axis *a = hp_coll_axis(p, t);
+    if (!a || axis_mask(a) != t->atoms)
+        return hp_mesh_name(&p->mesh, t->atoms, buf, n);
+    snprintf(buf, n, "%s%s%s", a->view, *a->view ? "." : "", a->name);
+    return buf;
 }
 
 /* The rank `turn` places further than `rank` along the atoms of a mask, taken as one ring. */

@@ -153,6 +153,11 @@ hp_box hp_buffer_box(const hp_program *p, int buffer, int rank);
 /* hp_buffer_rank_bytes returns the bytes that `rank` really holds of the buffer (routed: its row capacity). */
 int64_t hp_buffer_rank_bytes(const hp_program *p, int buffer, int rank);
 
+/* hp_coll_axis returns the smallest axis that holds the group of a COLL, NULL when none does; rows of routed tensors go over the experts' axis where another has the
+ * same devices. hp_coll_axis_name writes its name, or that of the atoms where they are not one axis, and returns buf. */
+const hp_axis *hp_coll_axis(const hp_program *p, const hp_task *t);
+char *hp_coll_axis_name(const hp_program *p, const hp_task *t, char *buf, size_t n);
+
 /* hp_task_bytes returns the bytes `rank` sends in a COLL task by hp_move_bytes, summed over the bucket (routed buffers: at balanced
  * routing); 0 for tasks that send nothing. */
 double hp_task_bytes(const hp_program *p, const hp_task *t, int rank);

@@ -20,7 +20,7 @@ static bool is_transfer(const hp_task *t)
 static const char *axis_name(const hp_program *p, const hp_task *t, char *buf, size_t n)
 {
     if (t->kind == HP_TASK_COLL)
-        return hp_mesh_name(&p->mesh, t->atoms, buf, n);
+        return hp_coll_axis_name(p, t, buf, n);
     return t->kind == HP_TASK_SEND ? "pp" : "offload";
 }
 

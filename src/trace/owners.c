@@ -63,20 +63,6 @@ hp_task_class hp_task_class_of(const hp_task *t)
     }
 }
 
-/* The smallest axis of the mesh that holds all atoms, NULL when none does. */
-static const hp_axis *axis_of(const hp_mesh *m, uint32_t atoms)
-{
-    const hp_axis *best = NULL;
-    for (int i = 0; i < m->n_axes; i++) {
-        uint32_t mask = 0;
-        for (int k = 0; k < m->axis[i].n; k++)
-            mask |= 1u << m->axis[i].atom[k];
-        if ((atoms & ~mask) == 0 && (!best || m->axis[i].size < best->size))
-            best = &m->axis[i];
-    }
-    return best;
-}
-
 /* Roles beyond the five named ones are data-parallel replicas. A collective over several axes has
  * the role of its stream. */
 int hp_task_role(const hp_program *p, const hp_task *t)
@@ -85,7 +71,7 @@ int hp_task_role(const hp_program *p, const hp_task *t)
         return HP_OWN_OFFLOAD;
     if (t->kind == HP_TASK_SEND || t->kind == HP_TASK_RECV)
         return HP_ROLE_PP;
-    const hp_axis *a = axis_of(&p->mesh, t->atoms);
+    const hp_axis *a = hp_coll_axis(p, t);
     int role = a ? a->role : p->stream[t->stream].role;
     return role >= 0 && role < HP_ROLE_OTHER ? role : HP_ROLE_DP;
 }
@@ -93,7 +79,7 @@ int hp_task_role(const hp_program *p, const hp_task *t)
 char *hp_task_axis(const hp_program *p, const hp_task *t, char *buf, size_t n)
 {
     if (t->kind == HP_TASK_COLL)
-        return hp_mesh_name(&p->mesh, t->atoms, buf, n);
+        return hp_coll_axis_name(p, t, buf, n);
     snprintf(buf, n, "%s", t->kind == HP_TASK_COPY ? "offload" : "pp");
     return buf;
 }

@@ -185,6 +185,7 @@ static void expert_parallel(void)
         layer_has(&two, &three, "B", HP_COLL_ALL_TO_ALL, 2, 2 * rows, name);
         layer_has(&two, &three, "F", HP_COLL_ALL_GATHER, 1, choices, name);
         layer_has_no_other(&two, &three, (hp_coll[]){HP_COLL_ALL_TO_ALL, HP_COLL_ALL_GATHER}, 2, name);
+        is_int(traffic_of(&two, 0, "FB", "moe.ep", HP_COLL_ALL_TO_ALL).n, 8, "%s: rows go over the experts' axis, though dp has the same devices", name);
         planned_free(&two);
         planned_free(&three);
     }
