@@ -98,7 +98,7 @@ FUZZERS := $(FUZZ:%.c=$(OUT)/%)
 $(V).SILENT:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all tests fuzzers run check check-long layers print-libs asan tsan cov fuzz format install clean where print-libs help FORCE
+.PHONY: all tests fuzzers run check check-long mutate layers print-libs asan tsan cov fuzz format install clean where print-libs help FORCE
 
 all: $(LIB) $(BIN) $(if $(filter build/release,$(OUT)),$(if $(MAIN),hpbench)) ## the program (default)
 
@@ -156,6 +156,8 @@ check: ## build and run every test, with a budget for each part
 	+tests/run
 check-long: ## the same with many more draws of the property tests
 	+HP_TEST_LONG=1 tests/run
+mutate: ## break named lines of the sources one at a time: a test must notice each
+	scripts/mutate $(ARGS)
 layers: ## no include of a later room, no circle of modules
 	scripts/layers
 

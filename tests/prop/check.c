@@ -45,6 +45,7 @@ static bool is_noise(draw *d, const hp_check_report *r)
     hp_check_report one;
     if (r->routing_misses || r->err_loss > 2e-2 || draw_alone(d, &e) || hp_check(d->graph, d->built.plan, &d->check, &one, &e))
         return false;
+    note("draw %lld: %s is off by %.2g (size %.2g), one device by %.2g", (long long)d->number, r->worst_tensor, r->err_grads, r->worst_size, one.err_grads);
     return r->err_loss <= fmax(r->tol_loss, 4 * one.err_loss) && r->err_params <= fmax(r->tol_params, 4 * one.err_params) &&
            (r->err_grads <= fmax(r->tol_grads, 4 * one.err_grads) || vanishes(r));
 }

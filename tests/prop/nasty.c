@@ -78,6 +78,16 @@ static const nasty cases[] = {
      "mesh = \"dp=3\", split = { batch = \"dp\", experts = \"dp\" }, recompute = { { \"**.moe\", \"inside\" } }, " ROOM ", batch = { accum = 2 }, uneven = true", 0, 0},
     {"dropped tokens under experts and sequence split", "mixtral", MOE "model.capacity=1", "ideal:4",
      "mesh = \"dp=2, cp=2\", split = { batch = \"dp\", seq = \"cp\", experts = \"dp+cp\" }, cp = { outer = \"gather\" }, " ROOM ", uneven = true", 0, 0},
+    {"choices that travelled split by their own dimension", "mixtral", MOE "model.seq=13 model.experts=6 model.shared_ffn=0 model.groups=2 model.top_groups=1 model.score=sigmoid",
+     "h100-sxm:6",
+     "mesh = \"ux=3, cp=2\", views = { moe = \"edp=3, ep=2\" }, split = { seq = \"cp+ux\", kv_heads = \"ux\", heads = \"ux\" }, "
+     "layout = { { \"layers.*.resid\", { batch = \"cp\" } }, { \"**.moe.experts\", { experts = \"moe.ep\", ffn = whole } } }, "
+     "states = { params = \"ux+cp\", grads = \"ux+cp\", optimizer = \"ux+cp\" }, cp = { outer = \"ring\" }, " ROOM ", batch = { accum = 2 }, uneven = true",
+     0, 0},
+    {"experts on part of an axis whose parts do not nest", "mixtral", MOE "model.experts=4", "host:12",
+     "mesh = \"dp=3, wx=4\", views = { moe = \"edp=6, ep=2\" }, split = { batch = \"dp+wx\" }, layout = { { \"**.moe.experts\", { experts = \"moe.ep\" } } }, "
+     "cut = { batch = \"1+9+2\" }, " ROOM ", uneven = true",
+     0, 0},
     {"ZeRO-3 and recompute", "llama", TINY "model.layers=3", "ideal:3",
      "mesh = \"dp=3\", split = { batch = \"dp\" }, states = { params = \"dp\", grads = \"dp\", optimizer = \"dp\" }, recompute = { { \"layers.*\", \"inside\" } }, "
      "overlap = { params = { ahead = 2 }, grads = { bucket = 1 } }, batch = { accum = 2 }, uneven = true",
