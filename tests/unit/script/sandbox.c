@@ -1,11 +1,19 @@
 /* A script can compute and nothing else: every attack ends in one clear error, soon. */
 #include "script/sandbox.h"
 
-#include "base/clock.h"
 #include "tap.h"
 
 #include <lua.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Processor seconds of this program: what an attack costs, however busy the machine is. */
+static double processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 static hp_err run(const char *text, hp_errmsg *e)
 {
@@ -22,13 +30,13 @@ static hp_err run(const char *text, hp_errmsg *e)
 static void attack(const char *text, const char *says, const char *name)
 {
     hp_errmsg e;
-    int64_t before = hp_now_ns();
+    double before = processor_seconds();
     hp_err err = run(text, &e);
-    double seconds = (double)(hp_now_ns() - before) / 1e9;
+    double seconds = processor_seconds() - before;
     ok(err == HP_EINPUT && strstr(e.text, says), "%s is refused", name);
     if (err != HP_EINPUT || !strstr(e.text, says))
         diag("code %d: %s", err, e.text);
-    ok(seconds < 3, "%s ends soon", name);
+    ok(seconds < 6, "%s ends soon", name); /* the sanitizers' build takes thrice the time */
     note("%.2f s", seconds);
 }
 
