@@ -209,51 +209,63 @@ static void note_copies(hp_resolved *r, const view *v, const char *axis, int out
     }
 }
 
-hp_err hp_resolve_mesh(hp_resolved *r, hp_errmsg *e)
+/* Reads every view, fills its sizes and cuts its pipeline axis off; r->pp is what all have. */
+static hp_err read_views(hp_resolved *r, view *views, hp_errmsg *e)
 {
     const hp_strategy *s = r->s;
     const char *over = s->pipeline.over ? s->pipeline.over : "pp";
-    view views[8];
-    int pp_of[8];
-    hp_str spec[8] = {{0}};
-    const char *names[8], *specs[8];
-    hp_err err = HP_OK;
-    if (s->n_views < 1)
-        return hp_fail(e, hp_resolve_bad(r), "the strategy has no mesh; write mesh = \"dp=*\" or so");
-    for (int i = 0; i < s->n_views && !err; i++) {
-        pp_of[i] = 1;
-        err = read_view(r, s->view_mesh[i], &views[i], e);
+    for (int i = 0; i < s->n_views; i++) {
+        int pp = 1;
+        hp_err err = read_view(r, s->view_mesh[i], &views[i], e);
         if (!err)
             err = fill_star(r, &views[i], s->view_mesh[i], r->cluster->n_devices, e);
         if (!err)
-            err = cut_pipeline(&views[i], s->view_mesh[i], over, &pp_of[i], e);
-        if (!err && i && pp_of[i] != pp_of[0])
-            err = hp_fail(e, HP_EINFEASIBLE, "view %s has %s=%d where the first has %s=%d: an axis of equal name has equal groups",
-                          s->view_name[i], over, pp_of[i], over, pp_of[0]);
+            err = cut_pipeline(&views[i], s->view_mesh[i], over, &pp, e);
+        if (!err && i && pp != r->pp)
+            err = hp_fail(e, HP_EINFEASIBLE, "view %s has %s=%d where the first has %s=%d: an axis of equal name has equal groups", s->view_name[i], over, pp,
+                          over, r->pp);
         if (err)
             return err;
-        print_view(&views[i], &spec[i]);
-        names[i] = s->view_name[i];
-        specs[i] = hp_str_text(&spec[i]);
-        note_view(r, i, &views[i], pp_of[i], over);
+        r->pp = pp;
+        note_view(r, i, &views[i], pp, over);
     }
-    r->pp = pp_of[0];
-    r->vpp = s->pipeline.vpp > 0 && r->pp > 1 ? s->pipeline.vpp : 1;
-    if (r->vpp > HP_MAX_CHUNKS)
-        return hp_fail(e, HP_EINFEASIBLE, "vpp=%d: a stage has at most %d chunks", r->vpp, HP_MAX_CHUNKS);
-    const char *factor_axis = NULL;
-    int outer = 0, n_factors = head_factor(r, &views[0], &factor_axis, &outer);
+    return HP_OK;
+}
+
+static hp_err build_meshes(hp_resolved *r, const view *views, hp_errmsg *e)
+{
+    hp_str spec[8] = {{0}};
+    const char *specs[8], *factor_axis = NULL;
+    int n = r->s->n_views, outer = 0, n_factors = head_factor(r, &views[0], &factor_axis, &outer);
     if (n_factors)
         note_copies(r, &views[0], factor_axis, outer);
+    for (int i = 0; i < n; i++) {
+        print_view(&views[i], &spec[i]);
+        specs[i] = hp_str_text(&spec[i]);
+    }
     r->mesh = hp_arena_alloc(&r->arena, (size_t)r->pp * sizeof *r->mesh);
-    err = hp_mesh_build(&r->mesh[0], s->n_views, names, specs, n_factors, &factor_axis, &outer, e);
-    for (int i = 0; i < s->n_views; i++)
-        hp_str_fini(&spec[i]);
+    hp_err err = hp_mesh_build(&r->mesh[0], n, (const char *const *)r->s->view_name, specs, n_factors, &factor_axis, &outer, e);
     for (int i = 1; i < r->pp && !err; i++) {
         r->mesh[i] = r->mesh[0];
         r->mesh[i].first = i * r->mesh[0].n_ranks;
     }
+    for (int i = 0; i < n; i++)
+        hp_str_fini(&spec[i]);
     return err;
+}
+
+hp_err hp_resolve_mesh(hp_resolved *r, hp_errmsg *e)
+{
+    view views[8];
+    if (r->s->n_views < 1)
+        return hp_fail(e, hp_resolve_bad(r), "the strategy has no mesh; write mesh = \"dp=*\" or so");
+    hp_err err = read_views(r, views, e);
+    if (err)
+        return err;
+    r->vpp = r->s->pipeline.vpp > 0 && r->pp > 1 ? r->s->pipeline.vpp : 1;
+    if (r->vpp > HP_MAX_CHUNKS)
+        return hp_fail(e, HP_EINFEASIBLE, "vpp=%d: a stage has at most %d chunks", r->vpp, HP_MAX_CHUNKS);
+    return build_meshes(r, views, e);
 }
 
 hp_err hp_resolve_atoms(const hp_resolved *r, const char *axes, uint8_t *atom, int *n, hp_errmsg *e)
