@@ -55,7 +55,7 @@ typedef struct hp_meet {
     int64_t xfer_ns, busy_ns, phase_ns;
 } hp_meet;
 
-/* One life of a RUN buffer within an entry, for poisoning. */
+/* One life of a RUN buffer within an entry, or of a FRAME buffer that begins in it, for poisoning. */
 typedef struct hp_life {
     int buffer, entry, uses;
 } hp_life;

@@ -1,6 +1,6 @@
 /* poison.h -- dead bytes become NaN, so that whoever reads them is found out: lifetimes are proved by a run that stays right.
  *
- * A RUN buffer dies when its last user in an entry is done. In-place results share bytes: of several lives that overlap in time and place only the one that is born
+ * A RUN buffer dies when its last user in an entry is done, a FRAME buffer with its last user of the microbatch. In-place results share bytes: of several lives that overlap in time and place only the one that is born
  * last and ends last is poisoned. All that is not persistent is poisoned before the first step and between steps. Room: exec.
  */
 #ifndef HP_EXEC_POISON_H
