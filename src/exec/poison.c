@@ -15,7 +15,8 @@ typedef struct lives {
     int cap, cap_of, n_of, cap_span;
     span *when;
     int *current; /* per buffer: its life in this entry, -1 */
-    int n_micros, *in_frame; /* [place][buffer]: its life there, -1 */
+    int n_micros;  /* microbatches and one: entries of none have number -1 */
+    int *in_frame; /* [place][buffer]: its life there, -1 */
 } lives;
 
 static bool overlap(const hp_side *s, int a, int b)
@@ -43,7 +44,7 @@ static void drop_shared(lives *l)
 static int place_of(const lives *l, int entry)
 {
     const hp_entry *e = &l->s->p->entry[entry];
-    return l->s->p->tmpl[e->tmpl].chunk * l->n_micros + e->micro;
+    return l->s->p->tmpl[e->tmpl].chunk * l->n_micros + e->micro + 1;
 }
 
 static void use(lives *l, int buffer, int entry, int inst)
@@ -78,9 +79,17 @@ static int n_chunks(const hp_program *p)
     return n;
 }
 
+static int n_micros(const hp_program *p)
+{
+    int n = 1;
+    for (int i = 0; i < p->n_entries; i++)
+        n = p->entry[i].micro + 2 > n ? p->entry[i].micro + 2 : n;
+    return n;
+}
+
 static void prepare_side(hp_engine *g, hp_side *s)
 {
-    lives l = {.s = s, .n_micros = (int)g->plan->micro};
+    lives l = {.s = s, .n_micros = n_micros(s->p)};
     size_t buffers = (size_t)s->p->n_buffers * sizeof(int),
            places = (size_t)n_chunks(s->p) * (size_t)l.n_micros;
     l.current = hp_xmalloc(buffers + 1);
