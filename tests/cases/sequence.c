@@ -1,6 +1,7 @@
 /* V03: context parallelism in head and tail pairs together with sequence parallelism.
  *
- * NeMo-RL PR 3563: S % (2c) == 0 and (S/c) % t == 0, so S is a multiple of c lcm(2, t): 8 for c2 t4, 12 for c2 t3, 32 for c4 t8. Not lcm(2c, t), not 2ct.
+ * NeMo-RL PR 3563: S % (2c) == 0 and (S/c) % t == 0, so S is a multiple of c lcm(2, t): 8 for c2
+ * t4, 12 for c2 t3, 32 for c4 t8. Not lcm(2c, t), not 2ct.
  */
 #include "planned.h"
 
@@ -11,8 +12,10 @@ static const struct {
 static planned plan_seq(int c, int t, int seq, const char *more)
 {
     char over[256], cluster[32], strategy[96];
-    snprintf(over, sizeof over, "model.layers=1 model.seq=%d model.heads=%d model.kv_heads=%d model.head=4 model.embed=32 model.ffn=%d model.vocab=%d", seq, t, t,
-             8 * t, 16 * t);
+    snprintf(over, sizeof over,
+             "model.layers=1 model.seq=%d model.heads=%d model.kv_heads=%d model.head=4 "
+             "model.embed=32 model.ffn=%d model.vocab=%d",
+             seq, t, t, 8 * t, 16 * t);
     snprintf(cluster, sizeof cluster, "ideal:%d", c * t);
     snprintf(strategy, sizeof strategy, "cp=%d,tp=%d,sp,zigzag%s", c, t, more);
     return plan_of("llama-small", over, cluster, strategy);
@@ -27,13 +30,15 @@ static void multiples(int c, int t, int unit)
         wrong += p.err != (seq % unit ? HP_EINFEASIBLE : HP_OK);
         planned_free(&p);
     }
-    is_int(wrong, 0, "V03: cp=%d, tp=%d with sp: legal are the multiples of %d and no others", c, t, unit);
+    is_int(wrong, 0, "V03: cp=%d, tp=%d with sp: legal are the multiples of %d and no others", c, t,
+           unit);
 }
 
 static void names(int c, int t, int seq, const char *words)
 {
     planned p = plan_seq(c, t, seq, "");
-    ok(p.err == HP_EINFEASIBLE && strstr(p.e.text, words) && strstr(p.e.text, "seq"), "V03: cp=%d, tp=%d, seq %d: %s", c, t, seq, words) ||
+    ok(p.err == HP_EINFEASIBLE && strstr(p.e.text, words) && strstr(p.e.text, "seq"),
+       "V03: cp=%d, tp=%d, seq %d: %s", c, t, seq, words) ||
         (diag("exit %d: %s", p.err, p.e.text), 0);
     planned_free(&p);
 }

@@ -1,4 +1,5 @@
-/* A plan over its budget is refused with the moment, the five largest tensors of it and a change; the change fits when it is made. */
+/* A plan over its budget is refused with the moment, the five largest tensors of it and a
+ * change; the change fits when it is made. */
 #include "planned.h"
 
 #define MODEL "llama-small"
@@ -19,7 +20,8 @@ static int64_t arena_of(const char *strategy)
     return arena;
 }
 
-/* Keys of a suggestion laid over a shorthand: "zero=2,recompute=full and half the microbatch (mbs)". */
+/* Keys of a suggestion laid over a shorthand: "zero=2,recompute=full and half the microbatch
+ * (mbs)". */
 static void apply(const char *strategy, const char *suggestion, char *out, size_t n)
 {
     int mbs = atoi(strstr(strategy, "mbs=") + 4);
@@ -50,7 +52,8 @@ static void suggestions(void)
             apply(strategy, says, changed, sizeof changed);
             planned q = budgeted(changed, most * percent / 100);
             tried++;
-            ok(q.err == HP_OK, "at %lld %% of its memory %s fits", (long long)percent, changed) || (diag("%s", q.e.text), 0);
+            ok(q.err == HP_OK, "at %lld %% of its memory %s fits", (long long)percent, changed) ||
+                (diag("%s", q.e.text), 0);
             if (strcmp(before, changed))
                 note("from %lld %% on: %s", (long long)percent, changed);
             snprintf(before, sizeof before, "%s", changed);
@@ -68,7 +71,9 @@ static void the_moment(void)
 {
     planned p = budgeted("dp=4,mbs=4", arena_of("dp=4,mbs=4") / 2);
     const char *at = strstr(p.e.text, "peak at "), *largest = strstr(p.e.text, "largest then: ");
-    ok(strstr(p.e.text, "a device of stage0 needs") && at && largest, "the refusal names need, budget, moment and tensors") || (diag("%s", p.e.text), 0);
+    ok(strstr(p.e.text, "a device of stage0 needs") && at && largest,
+       "the refusal names need, budget, moment and tensors") ||
+        (diag("%s", p.e.text), 0);
     int named = 1;
     for (const char *c = largest; c && *c && *c != ';'; c++)
         named += *c == ',';

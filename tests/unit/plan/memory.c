@@ -1,4 +1,5 @@
-/* Static addresses: what lives at the same time never shares bytes, what is dead gives its bytes on, aliases lie where their targets lie. */
+/* Static addresses: what lives at the same time never shares bytes, what is dead gives its bytes
+ * on, aliases lie where their targets lie. */
 #include "plan/lower.h"
 #include "planned.h"
 
@@ -14,23 +15,34 @@ typedef struct made {
     hp_program p;
 } made;
 
-/* A program of one F and one B whose tasks name random buffers: the first half run buffers of one template each, the rest frame buffers. */
+/* A program of one F and one B whose tasks name random buffers: the first half run buffers of
+ * one template each, the rest frame buffers. */
 static void make_random(made *m, uint64_t seed)
 {
     hp_rng r = {.stream = seed};
     memset(m, 0, sizeof *m);
-    m->p = (hp_program){.n_buffers = N_BUFFERS, .buffer = m->buffer, .n_templates = 2, .tmpl = m->tmpl, .n_frames = 1};
+    m->p = (hp_program){.n_buffers = N_BUFFERS,
+                        .buffer = m->buffer,
+                        .n_templates = 2,
+                        .tmpl = m->tmpl,
+                        .n_frames = 1};
     for (int i = 0; i < N_BUFFERS; i++) {
         hp_scope scope = i < N_BUFFERS / 2 ? HP_S_RUN : HP_S_FRAME;
-        m->buffer[i] = (hp_buffer){.scope = scope, .route = -1, .alias = -1, .bytes = 64 * (int64_t)(1 + hp_rng_below(&r, 9))};
+        m->buffer[i] = (hp_buffer){.scope = scope,
+                                   .route = -1,
+                                   .alias = -1,
+                                   .bytes = 64 * (int64_t)(1 + hp_rng_below(&r, 9))};
     }
     for (int t = 0; t < 2; t++) {
-        m->tmpl[t] = (hp_template){.kind = t ? HP_TMPL_B : HP_TMPL_F, .n_tasks = N_TASKS, .task = m->task[t]};
+        m->tmpl[t] = (hp_template){
+            .kind = t ? HP_TMPL_B : HP_TMPL_F, .n_tasks = N_TASKS, .task = m->task[t]};
         for (int i = 0; i < N_TASKS; i++) {
-            m->task[t][i] = (hp_task){.kind = HP_TASK_OP, .n_in = 3, .n_out = 1, .buf = m->operand[t][i]};
+            m->task[t][i] =
+                (hp_task){.kind = HP_TASK_OP, .n_in = 3, .n_out = 1, .buf = m->operand[t][i]};
             for (int k = 0; k < 4; k++) {
                 int b = (int)hp_rng_below(&r, N_BUFFERS + 6);
-                bool other = b < N_BUFFERS / 2 && b % 2 != t; /* run buffers belong to one template */
+                bool other =
+                    b < N_BUFFERS / 2 && b % 2 != t; /* run buffers belong to one template */
                 m->operand[t][i][k] = b >= N_BUFFERS || other ? -1 : b;
             }
         }
@@ -60,7 +72,9 @@ static int64_t live_peak(const hp_program *p, hp_scope scope)
         for (int b = 0; b < p->n_buffers; b++) {
             int birth, death = 0;
             bool named = life_of(p, b, &birth, &death);
-            sum += p->buffer[b].scope == scope && named && birth <= at && at <= death ? p->buffer[b].bytes : 0;
+            sum += p->buffer[b].scope == scope && named && birth <= at && at <= death
+                       ? p->buffer[b].bytes
+                       : 0;
         }
         most = sum > most ? sum : most;
     }
@@ -80,7 +94,8 @@ static void random_programs(void)
             int xb, xd = 0;
             if (!life_of(&m.p, a, &xb, &xd))
                 continue;
-            outside += x->offset < 0 || x->offset % 64 || x->offset + x->bytes > m.p.scope_bytes[x->scope];
+            outside +=
+                x->offset < 0 || x->offset % 64 || x->offset + x->bytes > m.p.scope_bytes[x->scope];
             for (int b = 0; b < a; b++) {
                 const hp_buffer *y = &m.buffer[b];
                 int yb, yd = 0;
@@ -122,10 +137,12 @@ static void by_hand(void)
     t.n_tasks = 3;
     low_addresses(&p);
     is_int(buffer[3].offset, buffer[0].offset, "an in-place result lies on its input");
-    ok(buffer[2].offset != buffer[0].offset && p.scope_bytes[HP_S_RUN] == 192, "and keeps the input's bytes");
+    ok(buffer[2].offset != buffer[0].offset && p.scope_bytes[HP_S_RUN] == 192,
+       "and keeps the input's bytes");
 }
 
-/* What a message carries away must not be written over while it is on its way: frame buffers that are sent live to the frame's end. */
+/* What a message carries away must not be written over while it is on its way: frame buffers
+ * that are sent live to the frame's end. */
 static void sent(void)
 {
     planned p = must_plan("llama-small", "model.layers=4 model.seq=16", "ideal:2", "pp=2,gbs=2");
@@ -141,18 +158,22 @@ static void sent(void)
             for (int b = 0; b < g->n_buffers; b++) {
                 int birth, death;
                 const hp_buffer *y = &g->buffer[b];
-                bool later = b != t->buf[0] && y->scope == HP_S_FRAME && life_of(g, b, &birth, &death);
-                shared += later && y->offset < x->offset + x->bytes && x->offset < y->offset + y->bytes && birth > j;
+                bool later =
+                    b != t->buf[0] && y->scope == HP_S_FRAME && life_of(g, b, &birth, &death);
+                shared += later && y->offset < x->offset + x->bytes &&
+                          x->offset < y->offset + y->bytes && birth > j;
             }
         }
     ok(sends > 0 && !shared, "nothing takes the place of a message within its frame");
     planned_free(&p);
 }
 
-/* The buffers of one template of a real plan: none shares bytes with another that lives, aliases excepted. */
+/* The buffers of one template of a real plan: none shares bytes with another that lives, aliases
+ * excepted. */
 static void real_plans(void)
 {
-    static const char *const ways[] = {"tp=4,sp,recompute=full", "zero=3,accum=2", "cp=4", "pp=2,tp=2,gbs=4", "zero=1"};
+    static const char *const ways[] = {"tp=4,sp,recompute=full", "zero=3,accum=2", "cp=4",
+                                       "pp=2,tp=2,gbs=4", "zero=1"};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         planned p = must_plan("llama-small", "model.layers=2 model.seq=16", "ideal:4", ways[w]);
         const hp_program *g = &p.plan->program[0];
@@ -164,10 +185,13 @@ static void real_plans(void)
             for (int a = 0; a < g->n_buffers; a++)
                 for (int b = 0, ab, ad, bb, bd; b < a; b++) {
                     const hp_buffer *x = &g->buffer[a], *y = &g->buffer[b];
-                    bool runs = x->scope == HP_S_RUN && y->scope == HP_S_RUN && x->alias < 0 && y->alias < 0;
-                    if (!runs || x->offset >= y->offset + y->bytes || y->offset >= x->offset + x->bytes)
+                    bool runs = x->scope == HP_S_RUN && y->scope == HP_S_RUN && x->alias < 0 &&
+                                y->alias < 0;
+                    if (!runs || x->offset >= y->offset + y->bytes ||
+                        y->offset >= x->offset + x->bytes)
                         continue;
-                    clashes += life_of(&one, a, &ab, &ad) && life_of(&one, b, &bb, &bd) && ab <= bd && bb <= ad;
+                    clashes += life_of(&one, a, &ab, &ad) && life_of(&one, b, &bb, &bd) &&
+                               ab <= bd && bb <= ad;
                 }
         }
         is_int(clashes, 0, "%s: no two living buffers of a template share bytes", ways[w]);

@@ -1,11 +1,14 @@
-/* The order of a stage's microbatches against the published schedules, and the frames they hold against closed forms. */
+/* The order of a stage's microbatches against the published schedules, and the frames they hold
+ * against closed forms. */
 #include "planned.h"
 
 static planned piped(const char *strategy, int pp)
 {
     char cluster[16];
     snprintf(cluster, sizeof cluster, "ideal:%d", pp);
-    return must_plan("llama-small", "model.layers=16 model.seq=8 model.embed=16 model.head=2 model.ffn=16", cluster, strategy);
+    return must_plan("llama-small",
+                     "model.layers=16 model.seq=8 model.embed=16 model.head=2 model.ffn=16",
+                     cluster, strategy);
 }
 
 /* "F0 F1 B0 ..." or, with chunks, "F0.1" for microbatch 0 of chunk 1; I and O left out. */
@@ -53,18 +56,24 @@ static void gpipe(void)
     planned_free(&p);
 }
 
-/* Interleaved 1F1B (SC 2021, figure 4): (p - r - 1) 2 + (v - 1) p chunk forwards ahead, groups of p microbatches. */
+/* Interleaved 1F1B (SC 2021, figure 4): (p - r - 1) 2 + (v - 1) p chunk forwards ahead, groups
+ * of p microbatches. */
 static void interleaved(void)
 {
     planned p = piped("pp=2,vpp=2,gbs=4", 2);
-    runs_as(&p, 0, true, "F0.0 F1.0 F0.1 F1.1 F2.0 B0.1 F3.0 B1.1 F2.1 B0.0 F3.1 B1.0 B2.1 B3.1 B2.0 B3.0", "interleaved");
-    runs_as(&p, 1, true, "F0.0 F1.0 F0.1 B0.1 F1.1 B1.1 F2.0 B0.0 F3.0 B1.0 F2.1 B2.1 F3.1 B3.1 B2.0 B3.0", "interleaved");
+    runs_as(&p, 0, true,
+            "F0.0 F1.0 F0.1 F1.1 F2.0 B0.1 F3.0 B1.1 F2.1 B0.0 F3.1 B1.0 B2.1 B3.1 B2.0 B3.0",
+            "interleaved");
+    runs_as(&p, 1, true,
+            "F0.0 F1.0 F0.1 B0.1 F1.1 B1.1 F2.0 B0.0 F3.0 B1.0 F2.1 B2.1 F3.1 B3.1 B2.0 B3.0",
+            "interleaved");
     planned_free(&p);
 }
 
-/* --- frames ------------------------------------------------------------------------------------------------------------------ */
+/* --- frames ---------------------------------------------------------------------------------- */
 
-/* A frame is held from F to its B, and by no other microbatch in between; returns the most that are held at once. */
+/* A frame is held from F to its B, and by no other microbatch in between; returns the most that
+ * are held at once. */
 static int frames_held(const hp_program *g, int *wrong)
 {
     int owner[256], held = 0, most = 0;
@@ -99,7 +108,8 @@ static void holds(const char *strategy, int pp, int stage, int want, const plann
 {
     int wrong = 0, most = frames_held(&p->plan->program[stage], &wrong);
     is_int(most, want, "%s with pp=%d: stage %d has %d in flight", strategy, pp, stage, want);
-    ok(!wrong && p->plan->program[stage].n_frames == most, "and as many frames, each with one owner at a time");
+    ok(!wrong && p->plan->program[stage].n_frames == most,
+       "and as many frames, each with one owner at a time");
 }
 
 static void in_flight(void)
@@ -163,7 +173,9 @@ int main(void)
     in_flight();
     ends();
     const char *over = "model.layers=16 model.seq=8";
-    refused("interleaved", "llama-small", over, "ideal:4", "pp=4,vpp=2,gbs=6", HP_EINFEASIBLE, "groups of pp=4|there are 6|nearest legal: 4 or 8");
-    refused("a schedule that is not built", "llama-small", over, "ideal:2", "pp=2,schedule=zbh1,gbs=4", HP_EUSAGE, "zbh1|known: gpipe, 1f1b, interleaved");
+    refused("interleaved", "llama-small", over, "ideal:4", "pp=4,vpp=2,gbs=6", HP_EINFEASIBLE,
+            "groups of pp=4|there are 6|nearest legal: 4 or 8");
+    refused("a schedule that is not built", "llama-small", over, "ideal:2",
+            "pp=2,schedule=zbh1,gbs=4", HP_EUSAGE, "zbh1|known: gpipe, 1f1b, interleaved");
     return done_testing();
 }

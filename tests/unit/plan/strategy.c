@@ -1,4 +1,5 @@
-/* The written form of a strategy: one canonical text, whose hash is the same for the same choice and another for any other. */
+/* The written form of a strategy: one canonical text, whose hash is the same for the same choice
+ * and another for any other. */
 #include "plan/strategy.h"
 
 #include "tap.h"
@@ -23,8 +24,10 @@ static void text(void)
     hp_rules_add(s, &s->layout, "layers.*.norm*", "seq", "tp");
     hp_strategy_print(s, &t);
     is_str(hp_str_text(&t),
-           "mode train\nmesh dp=*\nsplit batch = dp\nlayout layers.*.resid seq = tp\nlayout layers.*.norm* seq = tp\nstates.optimizer dp\n"
-           "states.after_forward free\nmoe.routing dropless\nmoe.headroom 2\nmoe.imbalance 1\ndtype f32\n",
+           "mode train\nmesh dp=*\nsplit batch = dp\nlayout layers.*.resid seq = tp\nlayout "
+           "layers.*.norm* seq = tp\nstates.optimizer dp\n"
+           "states.after_forward free\nmoe.routing dropless\nmoe.headroom 2\nmoe.imbalance "
+           "1\ndtype f32\n",
            "one line a choice, in one order; lists keep theirs");
     hp_str_fini(&t);
     hp_strategy_free(s);
@@ -33,10 +36,10 @@ static void text(void)
 
 typedef void change_fn(hp_strategy *s);
 
-#define CHANGE(name, what)                                                                                                                                 \
-    static void name(hp_strategy *s)                                                                                                                       \
-    {                                                                                                                                                      \
-        what;                                                                                                                                              \
+#define CHANGE(name, what)                                                                         \
+    static void name(hp_strategy *s)                                                               \
+    {                                                                                              \
+        what;                                                                                      \
     }
 CHANGE(mode, s->mode = "decode")
 CHANGE(mesh, s->view_mesh[0] = "dp=4")
@@ -46,8 +49,10 @@ CHANGE(order, s->split.rule[0].order = "zigzag")
 CHANGE(no_params, s->param_split.n = 0)
 CHANGE(params, (s->param_split.n = 1, s->param_split.rule[0] = (hp_split_rule){"ffn", "dp", NULL}))
 CHANGE(layout, hp_rules_add(s, &s->layout, "head", "vocab", "tp"))
-CHANGE(layout_order, (hp_rules_add(s, &s->layout, "a", "vocab", "tp"), hp_rules_add(s, &s->layout, "b", "vocab", "tp")))
-CHANGE(layout_reversed, (hp_rules_add(s, &s->layout, "b", "vocab", "tp"), hp_rules_add(s, &s->layout, "a", "vocab", "tp")))
+CHANGE(layout_order, (hp_rules_add(s, &s->layout, "a", "vocab", "tp"),
+                      hp_rules_add(s, &s->layout, "b", "vocab", "tp")))
+CHANGE(layout_reversed, (hp_rules_add(s, &s->layout, "b", "vocab", "tp"),
+                         hp_rules_add(s, &s->layout, "a", "vocab", "tp")))
 CHANGE(like, s->states.like = "fsdp2")
 CHANGE(zero3, s->states.params = "dp")
 CHANGE(zero2, s->states.grads = "dp")
@@ -88,10 +93,16 @@ CHANGE(hbm, s->hbm_bytes = 64)
 CHANGE(offload, hp_rules_add(s, &s->offload, "optim:**", "to", "host"))
 CHANGE(other, hp_rules_add(s, &s->other, "edges", "", "x"))
 
-static change_fn *const changes[] = {mode,     mesh,   view,  split,  order,   no_params, params, layout,    layout_order, layout_reversed, like,  zero3, zero2,
-                                     zero1,    over,   unit,  after,  reduce,  between,   global, micro,     accum,        recompute,       grads, bucket, gather,
-                                     ahead,    limit,  pp,    cp,     ep,      chunks,    pipe,   schedule,  vpp,          stages,          stage, inner,  outer,
-                                     routing,  headroom, imbalance, tiles, uneven, cut, dtype, hbm, offload, other};
+static change_fn *const changes[] = {mode,      mesh,      view,      split,        order,
+                                     no_params, params,    layout,    layout_order, layout_reversed,
+                                     like,      zero3,     zero2,     zero1,        over,
+                                     unit,      after,     reduce,    between,      global,
+                                     micro,     accum,     recompute, grads,        bucket,
+                                     gather,    ahead,     limit,     pp,           cp,
+                                     ep,        chunks,    pipe,      schedule,     vpp,
+                                     stages,    stage,     inner,     outer,        routing,
+                                     headroom,  imbalance, tiles,     uneven,       cut,
+                                     dtype,     hbm,       offload,   other};
 
 static void hashes(void)
 {
@@ -112,7 +123,8 @@ static void hashes(void)
     b->name = "other";
     b->shorthand = "dp=4";
     b->zero = 1;
-    ok(hp_strategy_hash(a) == hp_strategy_hash(b), "how a strategy is called and was typed is not in its hash");
+    ok(hp_strategy_hash(a) == hp_strategy_hash(b),
+       "how a strategy is called and was typed is not in its hash");
     hp_strategy_free(a);
     hp_strategy_free(b);
 }
